@@ -1,0 +1,176 @@
+/* rpc - the whole contract between gateway and warden: SOCK_SEQPACKET, one fixed struct a packet,
+ * then a bounded tail of bytes, then descriptors.
+ *
+ * The gateway asks, each request with a number that its RPC_REPLY repeats; the warden also tells
+ * events of its own accord. No packet holds a host path that came from a client: kernelspecs and
+ * data folders are named by the number the warden gave them.
+ *
+ * Names: a jail by the session's UUID (16 bytes), a tree by a number that the gateway picks and
+ * never uses twice. One jail has 1..n trees; restart ends one tree and starts another. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+enum {
+    RPC_TAIL_MAX = 64 * 1024,
+    RPC_FDS_MAX = 16,
+    RPC_NAME_MAX = 128, /* kernelspec names, NUL included */
+    RPC_OUTPUT_MAX = 4096,
+    RPC_SPEC_FILES_MAX = 12,
+};
+
+enum rpc_kind {
+    /* gateway -> warden */
+    RPC_READY = 1,   /* requests are answered from now on (the warden writes the ready file) */
+    RPC_JAIL_CREATE, /* struct rpc_jail_create */
+    RPC_JAIL_LIMITS, /* struct rpc_jail_create: new limits for a jail that lives */
+    RPC_JAIL_END,    /* struct rpc_jail_end; the reply comes when nothing of it is left */
+    RPC_TREE_START,  /* struct rpc_tree_start + tail: connection file, then environment */
+    RPC_TREE_SIGNAL, /* struct rpc_tree_signal */
+    RPC_TREE_KILL,   /* struct rpc_tree_kill; RPC_TREE_ENDED follows */
+    /* warden -> gateway */
+    RPC_REPLY = 64,   /* struct rpc_reply */
+    RPC_SPEC,         /* struct rpc_spec + one descriptor per file: at start and on SIGHUP */
+    RPC_SPECS_END,    /* all kernelspecs have been told; those with an older generation are gone */
+    RPC_TREE_SOCKETS, /* struct rpc_tree_sockets + five O_PATH descriptors */
+    RPC_TREE_ENDED,   /* struct rpc_tree_ended + tail: the last bytes of its stdout and stderr */
+};
+
+enum rpc_tree_kind { RPC_TREE_KERNEL = 1, RPC_TREE_COMMAND, RPC_TREE_TERMINAL, RPC_TREE_FILES };
+
+/* Why a tree ended. */
+enum rpc_cause {
+    RPC_CAUSE_EXIT = 1, /* its main process left: status is the exit status */
+    RPC_CAUSE_SIGNAL,   /* status is the signal */
+    RPC_CAUSE_KILLED,   /* RPC_TREE_KILL, RPC_JAIL_END or the warden's end */
+    RPC_CAUSE_OOM,      /* the memory limit */
+    RPC_CAUSE_FAILED,   /* it never ran: the tail is a sentence */
+};
+
+struct rpc_head {
+    uint32_t kind;   /* enum rpc_kind */
+    uint32_t number; /* of a request, repeated by its reply; 0 for events */
+};
+
+/* 0 means the config's default, which is also the most a session may have. */
+struct rpc_limits {
+    uint64_t memory_bytes;
+    uint64_t cpus_milli;
+    uint64_t pids;
+    uint64_t open_files;
+    uint64_t workspace_bytes;
+    uint64_t workspace_inodes;
+};
+
+struct rpc_jail_create {
+    struct rpc_head head;
+    uint8_t jail[16];
+    struct rpc_limits limits;
+    uint64_t data_mask; /* bit n: data folder number n */
+};
+
+struct rpc_jail_end {
+    struct rpc_head head;
+    uint8_t jail[16];
+};
+
+struct rpc_tree_start {
+    struct rpc_head head;
+    uint8_t jail[16];
+    uint64_t tree;
+    uint32_t kind; /* enum rpc_tree_kind */
+    uint32_t spec; /* number of the kernelspec */
+    /* The tail: connection_size bytes that become the connection file, then environment_size bytes
+     * of "NAME=value\0" strings, already filtered by the gateway. */
+    uint32_t connection_size;
+    uint32_t environment_size;
+};
+
+struct rpc_tree_signal {
+    struct rpc_head head;
+    uint64_t tree;
+    int32_t signal; /* sent to the process group of the tree's main process */
+    uint32_t reserved;
+};
+
+struct rpc_tree_kill {
+    struct rpc_head head;
+    uint64_t tree;
+};
+
+struct rpc_reply {
+    struct rpc_head head;
+    struct err err; /* code 0: it was done */
+};
+
+struct rpc_spec {
+    struct rpc_head head;
+    uint32_t spec;       /* its number: stable while the warden lives */
+    uint32_t generation; /* of this reading of the folders */
+    uint32_t file_count; /* descriptors, kernel.json first */
+    uint32_t reserved;
+    char name[RPC_NAME_MAX];
+    char files[RPC_SPEC_FILES_MAX][64]; /* names within the kernelspec's folder */
+};
+
+/* The sockets in the order of enum connection_port (shell, iopub, stdin, control, hb), which is the
+ * order of their port numbers 1..5 in the connection file. */
+struct rpc_tree_sockets {
+    struct rpc_head head;
+    uint64_t tree;
+};
+
+struct rpc_tree_ended {
+    struct rpc_head head;
+    uint64_t tree;
+    uint32_t cause; /* enum rpc_cause */
+    int32_t status;
+    uint64_t limit; /* RPC_CAUSE_OOM: bytes */
+    uint64_t peak;  /* RPC_CAUSE_OOM: bytes */
+};
+
+/* Where a connection file says the sockets are, seen from inside: "ip" and the file itself. */
+#define RPC_KERNEL_SOCKETS "/run/kernel/k"
+#define RPC_CONNECTION_FILE "/run/kernel/connection.json"
+
+/* The descriptors with which the warden starts the gateway. */
+enum {
+    RPC_FD_WARDEN = 3, /* the socket of this contract */
+    RPC_FD_PARAMS = 4, /* sealed memfd: every parameter, resolved (config/params.h) */
+    RPC_FD_LISTEN = 5, /* the bound listening socket */
+};
+
+/* One packet, received. */
+struct rpc_packet {
+    union {
+        struct rpc_head head;
+        struct rpc_jail_create jail_create;
+        struct rpc_jail_end jail_end;
+        struct rpc_tree_start tree_start;
+        struct rpc_tree_signal tree_signal;
+        struct rpc_tree_kill tree_kill;
+        struct rpc_reply reply;
+        struct rpc_spec spec;
+        struct rpc_tree_sockets tree_sockets;
+        struct rpc_tree_ended tree_ended;
+    };
+    size_t tail_size;
+    size_t fd_count;
+    int fds[RPC_FDS_MAX]; /* close-on-exec, owned; rpc_packet_close ends what was not taken */
+    uint8_t tail[RPC_TAIL_MAX];
+};
+
+/* Sends body (a struct that begins with rpc_head, whose size its kind fixes), a tail and
+ * descriptors (borrowed). -EAGAIN where the socket is non-blocking and full. */
+int rpc_send(int fd, const void *body, struct slice tail, const int *fds, size_t fd_count,
+             struct err *err);
+/* Receives one packet into ret_packet. -EAGAIN where there is none, -EPIPE at the peer's end,
+ * -EPROTO for a packet of an unknown kind, a wrong size, a cut one, or descriptors where the kind
+ * has none; what it brought is closed then. */
+int rpc_receive(int fd, struct rpc_packet *ret_packet, struct err *err);
+void rpc_packet_close(struct rpc_packet *packet);
