@@ -1,0 +1,168 @@
+# install.sh - shell functions that bring a machine to where Cellblock can be built and run.
+# Sourced by gateway/start and tests/run, under `set -euo pipefail`.
+#
+# Every step may be interrupted, repeated, and done by two at the same time: it takes a lock, looks
+# again, and leaves its mark (a stamp, a rename) as the last thing it does. The lock's descriptor
+# lives in a subshell, so nothing that is started later inherits it.
+# shellcheck shell=bash
+
+export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+cellblock_root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+cellblock_cache=${XDG_CACHE_HOME:-$HOME/.cache}/cellblock
+debian_python=/usr/bin/python3 # never the one on PATH: it may lie in a private home
+# shellcheck source=/dev/null
+debian_release=$(. /etc/os-release && echo "${VERSION_ID:-99}")
+
+say() {
+    printf 'cellblock: %s\n' "$*" >&2
+}
+
+fail() {
+    say "$@"
+    exit 1
+}
+
+# locked FILE COMMAND...: runs COMMAND while it alone holds FILE.
+locked() {
+    local file=$1
+    shift
+    mkdir -p -- "$(dirname -- "$file")"
+    (
+        flock 9
+        "$@"
+    ) 9>>"$file"
+}
+
+# package_names FILE...: the packages that this Debian release has.
+package_names() {
+    local name since
+    while read -r name since; do
+        [[ -z $name || $name == \#* || ${debian_release%%.*} -lt ${since:-0} ]] || echo "$name"
+    done < <(cat -- "$@")
+}
+
+# missing_packages NAME...: those that are not wholly installed.
+missing_packages() {
+    local installed
+    installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true)
+    comm -23 <(printf '%s\n' "$@" | sort -u) <(sed -n 's/^.i //p' <<<"$installed" | sort -u)
+}
+
+apt_quietly() {
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" </dev/null >&2
+}
+
+# The package lists have a lock that apt does not wait for.
+update_lists() {
+    local try
+    for try in 1 2 3 4 5 6; do
+        apt_quietly update && return
+        say "apt-get update failed (try $try of 6)"
+        sleep 5
+    done
+    return 1
+}
+
+install_missing() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0 # another run was quicker
+    # What an interrupted run left half-configured.
+    dpkg --configure -a --force-confold </dev/null >&2
+    update_lists
+    apt_quietly install --no-install-recommends "${missing[@]}"
+}
+
+# need_packages FILE...: installs the Debian packages that these lists name.
+need_packages() {
+    local names missing
+    mapfile -t names < <(package_names "$@")
+    mapfile -t missing < <(missing_packages "${names[@]}")
+    ((${#missing[@]})) || return 0
+    if ((EUID != 0)); then
+        say "these Debian packages are missing; as root, run:"
+        say "  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+        exit 1
+    fi
+    say "installing Debian packages: ${missing[*]}"
+    locked "$cellblock_cache/packages.lock" install_missing "${names[@]}"
+}
+
+# In one chain, because the caller looks at its status, which turns `set -e` off inside.
+unpack_llhttp() {
+    local target=$cellblock_cache/llhttp work=$cellblock_cache/llhttp.new
+    [[ ! -d $target ]] || return 0
+    # apt's own user may not write there, so the download is not sandboxed.
+    rm -rf -- "$work" && mkdir -- "$work" && cd "$work" &&
+        apt-get -q -o APT::Sandbox::User= download node-llhttp </dev/null >&2 &&
+        dpkg -x node-llhttp_*.deb unpacked &&
+        mv -T -- unpacked "$target" &&
+        rm -r -- "$work"
+}
+
+# need_llhttp: where Debian has no libllhttp-dev (before 13), the sources in its node-llhttp are
+# unpacked beside our other caches; the package itself would bring Node along.
+need_llhttp() {
+    ((${debian_release%%.*} < 13)) || return 0
+    [[ ! -d $cellblock_cache/llhttp ]] || return 0
+    say "fetching llhttp's sources from Debian's node-llhttp"
+    locked "$cellblock_cache/llhttp.lock" unpack_llhttp ||
+        fail "node-llhttp cannot be downloaded; as root, run apt-get update, then try again"
+}
+
+python_stamp() {
+    { "$debian_python" -VV && cat -- "$1"; } | sha256sum | cut -d' ' -f1
+}
+
+make_python() {
+    local prefix=$1 requirements=$2 stamp
+    stamp=$(python_stamp "$requirements")
+    [[ $(cat -- "$prefix/.stamp" 2>/dev/null) != "$stamp" ]] || return 0
+    rm -rf -- "$prefix"
+    "$debian_python" -m venv "$prefix" >&2
+    "$prefix/bin/pip" -q --no-input --disable-pip-version-check install -r "$requirements" \
+        </dev/null >&2
+    echo "$stamp" >"$prefix/.stamp"
+}
+
+# need_python PREFIX REQUIREMENTS: a virtual environment at PREFIX with what the file lists, made
+# anew where the file or Debian's Python has changed. Everybody may read it: a kernel runs as a
+# user of its own.
+need_python() {
+    local prefix=$1 requirements=$2
+    [[ $(cat -- "$prefix/.stamp" 2>/dev/null) != "$(python_stamp "$requirements")" ]] || return 0
+    say "making a Python environment in $prefix from $requirements (about a minute)"
+    (umask 022 && locked "$prefix.lock" make_python "$prefix" "$requirements")
+}
+
+# kernels_prefix: where the kernels' Python environment lies. Outside the clone, so that a kernel can
+# be shown it whatever the clone's own folders allow.
+kernels_prefix() {
+    if ((EUID == 0)); then
+        echo /var/lib/cellblock/python
+    else
+        echo "${XDG_DATA_HOME:-$HOME/.local/share}/cellblock/python"
+    fi
+}
+
+configure_and_build() {
+    local build=$1 source
+    shift
+    # A build folder that came here with its clone knows another place.
+    source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt" 2>/dev/null || true)
+    [[ -z $source || $source == "$cellblock_root" ]] || rm -rf -- "$build"
+    if [[ $(cat -- "$build/.options" 2>/dev/null) != "$*" || ! -f $build/build.ninja ]]; then
+        cmake -S "$cellblock_root" -B "$build" -G Ninja "$@" >&2
+        echo "$*" >"$build/.options"
+    fi
+    ninja --quiet -C "$build" >&2
+}
+
+# build FOLDER OPTION...: configures where needed, and compiles what has changed.
+build() {
+    local folder=$1
+    shift
+    [[ -f $folder/build.ninja ]] || say "building in $folder"
+    locked "$folder.lock" configure_and_build "$folder" \
+        "-DLLHTTP_ROOT=$cellblock_cache/llhttp/usr" "$@"
+}
