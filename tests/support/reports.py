@@ -1,0 +1,184 @@
+"""reports - reads what the processes of a test build left behind and says what is wrong with it.
+
+The files are written by tests/support/report and tests/support/report_static (the format stands in
+report_static.h). A process is in order when its last word is that it ended of its own accord, or
+when the warden's log names its tree as killed by it. Everything else is a problem: a sanitizer
+report, a leak, a process that was there and is not any more.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = ("cellblock", "warden", "gateway", "init", "echo")
+
+# Last words: each says that the process ended as it meant to.
+ENDS = ("exit", "exec", "signal")
+
+# One line per tree that the warden ended, and why it was the warden that ended it.
+KILLED = re.compile(r"killed tree \d+ jail ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+@dataclass
+class Process:
+    """One process of a test build, as its file tells it."""
+
+    path: Path
+    program: str
+    tag: str
+    pid: int
+    events: list = field(default_factory=list)  # (word, rest of the line)
+
+    @property
+    def name(self):
+        return f"{self.program} {self.tag} (pid {self.pid}, {self.path.name})"
+
+    def rest_of(self, word):
+        return [rest for found, rest in self.events if found == word]
+
+    @property
+    def ended(self):
+        return any(word in ENDS for word, _ in self.events)
+
+
+def read_process(path):
+    """The process that wrote path; ValueError where it is not such a file."""
+    lines = path.read_text(errors="replace").splitlines()
+    start = lines[0].split(" ") if lines else []
+    if len(start) != 4 or start[0] != "start" or not start[3].isdigit():
+        raise ValueError(f"{path.name}: no start line")
+    events = [tuple(line.partition(" ")[::2]) for line in lines[1:]]
+    return Process(path, start[1], start[2], int(start[3]), events)
+
+
+def is_sanitizer_report(path):
+    return ".san" in path.name
+
+
+def read_folder(folder):
+    """(processes, sanitizer reports, sentences about what cannot be read)."""
+    processes, reports, unreadable = [], [], []
+    for path in sorted(Path(folder).iterdir()):
+        if is_sanitizer_report(path):
+            reports.append(path)
+            continue
+        try:
+            processes.append(read_process(path))
+        except ValueError as error:
+            unreadable.append(str(error))
+    return processes, reports, unreadable
+
+
+def describe_sanitizer_report(path):
+    text = path.read_text(errors="replace").strip()
+    return f"{path.name}: sanitizer report\n{text.partition('Shadow bytes around')[0].strip()}"
+
+
+def faults_of(process):
+    for count in process.rest_of("leak"):
+        yield f"{process.name}: {count} allocations alive at its end"
+    for where in process.rest_of("undefined"):
+        yield f"{process.name}: undefined behaviour at {where}"
+
+
+def vanished(processes, killed):
+    """Processes without a last word that no kill accounts for. killed counts kills per tag; one
+    kill of a tree accounts for one process of each program in it."""
+    seen = Counter()
+    for process in processes:
+        if process.ended or process.rest_of("killed"):
+            continue
+        seen[process.program, process.tag] += 1
+        if seen[process.program, process.tag] > killed[process.tag]:
+            yield f"{process.name}: started and never said how it ended"
+
+
+def find_problems(folder, logs=(), expected=()):
+    """Sentences, none where all is well. logs are texts of the warden's log; expected are programs
+    of which at least one process must have ended of its own accord."""
+    processes, reports, problems = read_folder(folder)
+    problems += [describe_sanitizer_report(path) for path in reports]
+    for process in processes:
+        problems += faults_of(process)
+    killed = Counter(jail for log in logs for jail in KILLED.findall(log))
+    problems += vanished(processes, killed)
+    ended = {process.program for process in processes if process.ended}
+    problems += [f"{name}: no process of it ended by itself" for name in expected if name not in ended]
+    return problems
+
+
+def note_killed(folder, program, pid=None, tag=None):
+    """For a test that kills a process itself: names it in the process's own file, so that its
+    silence is no problem. Give the pid as the process saw it, or the tag. Returns how many."""
+    processes, _, _ = read_folder(folder)
+    count = 0
+    for process in processes:
+        if process.program != program or process.ended:
+            continue
+        if pid in (None, process.pid) and tag in (None, process.tag):
+            with open(process.path, "a", encoding="utf-8") as file:
+                file.write("killed by a test\n")
+            count += 1
+    return count
+
+
+def prepare(folder):
+    """Makes the folder and empties it. Every user that a jail may have writes there."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chmod(folder, 0o1777)
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(
+        prog="check_reports",
+        description="Checks the folder in which the processes of a test build say how they ended "
+        "(CMake's CELLBLOCK_REPORT_DIR). Prints each problem; exits 1 where there is one.",
+        epilog="A run: `check_reports --prepare DIR`; the tests; `check_reports DIR --log WARDEN_LOG "
+        "...` after each group, when all that the group started has ended; in the end also "
+        f"`--expect {','.join(PROGRAMS)}`. A test that kills a process itself says so with "
+        "reports.note_killed().",
+    )
+    parser.add_argument("folder", metavar="DIR")
+    parser.add_argument("--prepare", action="store_true", help="make the folder, empty, and stop")
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a log of the warden, or a folder of them (every *.log in it and below); its lines "
+        "`killed tree N jail UUID` account for processes that could not say how they ended",
+    )
+    parser.add_argument(
+        "--expect",
+        default="",
+        metavar="PROGRAM,...",
+        help="programs of which at least one process must have ended by itself",
+    )
+    return parser.parse_args(arguments)
+
+
+def read_logs(names):
+    for name in map(Path, names):
+        for path in sorted(name.rglob("*.log")) if name.is_dir() else [name]:
+            yield path.read_text(errors="replace")
+
+
+def main(arguments=None):
+    options = parse_arguments(arguments)
+    if options.prepare:
+        prepare(options.folder)
+        return 0
+    expected = [name for name in options.expect.split(",") if name]
+    problems = find_problems(options.folder, list(read_logs(options.log)), expected)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    count = len(read_folder(options.folder)[0])
+    print(f"{count} processes reported, {len(problems)} problems")
+    return 1 if problems else 0
