@@ -1,0 +1,71 @@
+/* params - every parameter of `cellblock serve`, resolved. params.def is the table behind it.
+ * Later wins: default, file, environment, flags. Lists of a later source replace those of an
+ * earlier one; within one source they add up. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+
+struct params_list {
+    char **items;
+    size_t count;
+};
+
+struct params_address {
+    char host[INET6_ADDRSTRLEN]; /* numeric, IPv6 without brackets */
+    uint16_t port;               /* 0: any free one */
+    bool is_ipv6;
+};
+
+/* Texts and paths are never NULL: "" where nothing was given. Paths are absolute. */
+#define PARAM_MEMBER_TEXT char *
+#define PARAM_MEMBER_SECRET char *
+#define PARAM_MEMBER_PATH char *
+#define PARAM_MEMBER_PATHS struct params_list
+#define PARAM_MEMBER_NAMES struct params_list
+#define PARAM_MEMBER_BOOL bool
+#define PARAM_MEMBER_COUNT uint64_t
+#define PARAM_MEMBER_BYTES uint64_t
+#define PARAM_MEMBER_MILLISECONDS int64_t
+#define PARAM_MEMBER_ADDRESS struct params_address
+
+struct params {
+#define PARAM(type, name, value, minimum, maximum, doc) PARAM_MEMBER_##type name;
+#define PARAM_GROUP(title)
+#include "config/params.def"
+};
+
+/* What params_load found instead of parameters. */
+enum { PARAMS_HELP = 1, PARAMS_VERSION };
+
+/* Resolves all parameters. argv[0] is the program's name, environment is like environ. Returns 0;
+ * PARAMS_HELP or PARAMS_VERSION where a flag asks for it (ret_params is untouched then); -EINVAL or
+ * what reading the file failed with, and one sentence that names the flag, variable or line. */
+int params_load(int argc, char *const argv[], char *const environment[], struct params *ret_params,
+                struct err *err);
+/* Wipes secrets and frees. */
+void params_finish(struct params *params);
+
+/* Makes a token of 48 lower-case hexadecimal digits where there is none and one is wanted; says
+ * whether it did. */
+bool params_make_token(struct params *params);
+
+/* All values, secrets included, in a sealed memfd that another program reads with params_read_fd.
+ * ret_fd is close-on-exec. */
+int params_write_fd(const struct params *params, int *ret_fd, struct err *err);
+/* fd stays the caller's; its offset does not matter. */
+int params_read_fd(int fd, struct params *ret_params, struct err *err);
+
+/* The address as a socket wants it. */
+void params_address_socket(const struct params_address *address,
+                           struct sockaddr_storage *ret_socket, socklen_t *ret_size);
+
+/* What --help shows, and docs/config.md. */
+void params_print_help(FILE *out);
+void params_print_doc(FILE *out);

@@ -1,0 +1,302 @@
+/* types - how the value of each type of parameter is read, printed and ended. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "config/number.h"
+#include "config/table.h"
+
+static void finish_nothing(void *member) {
+    (void)member;
+}
+
+/* -- numbers ------------------------------------------------------------------------------------
+ */
+
+static int read_number(const struct param_row *row, const char *text,
+                       const struct number_unit *units, void *member, struct err *err) {
+    uint64_t value;
+    if (number_read(text, units, &value) && value >= row->minimum && value <= row->maximum) {
+        memcpy(member, &value, sizeof value); /* COUNT and BYTES unsigned, MILLISECONDS signed */
+        return 0;
+    }
+    cleanup_text struct text range = {0};
+    param_print_range(row, &range);
+    return err_set(err, EINVAL, "\"%.60s\" is not %s", text, range.data);
+}
+
+#define NUMBER_TYPE(type, units_, placeholder_, kind_)                                             \
+    static int read_##type(const struct param_row *row, const char *text, void *member,            \
+                           struct err *err) {                                                      \
+        return read_number(row, text, units_, member, err);                                        \
+    }                                                                                              \
+    static void print_##type(const struct param_row *row, const void *member, struct text *out) {  \
+        (void)row;                                                                                 \
+        number_print(*(const uint64_t *)member, units_, out);                                      \
+    }                                                                                              \
+    const struct param_type param_type_##type = {.placeholder = placeholder_,                      \
+                                                 .kind = kind_,                                    \
+                                                 .has_range = true,                                \
+                                                 .read = read_##type,                              \
+                                                 .print = print_##type,                            \
+                                                 .finish = finish_nothing};
+
+NUMBER_TYPE(COUNT, number_plain, "N", "a number")
+NUMBER_TYPE(BYTES, number_bytes, "SIZE", "a size")
+NUMBER_TYPE(MILLISECONDS, number_times, "TIME", "a time")
+
+/* -- bool ---------------------------------------------------------------------------------------
+ */
+
+static int read_bool(const struct param_row *row, const char *text, void *member, struct err *err) {
+    static const struct {
+        const char *word;
+        bool value;
+    } words[] = {{"true", true}, {"yes", true},  {"on", true}, {"1", true}, {"false", false},
+                 {"no", false},  {"off", false}, {"0", false}, {"", false}};
+    (void)row;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasecmp(words[i].word, text) != 0)
+            continue;
+        *(bool *)member = words[i].value;
+        return 0;
+    }
+    return err_set(err, EINVAL, "\"%.60s\" is neither true nor false", text);
+}
+
+static void print_bool(const struct param_row *row, const void *member, struct text *out) {
+    (void)row;
+    text_append_text(out, *(const bool *)member ? "true" : "false");
+}
+
+const struct param_type param_type_BOOL = {
+    .kind = "true or false", .read = read_bool, .print = print_bool, .finish = finish_nothing};
+
+/* -- texts --------------------------------------------------------------------------------------
+ */
+
+static int check_size(const struct param_row *row, const char *text, struct err *err) {
+    size_t size = strlen(text);
+    if (size > row->maximum)
+        return err_set(err, EINVAL, "%zu bytes are more than the %zu allowed", size,
+                       (size_t)row->maximum);
+    if (size < row->minimum)
+        return err_set(err, EINVAL, "it may not be empty");
+    return 0;
+}
+
+static void put_text(char **text, char *value) {
+    mem_free(*text);
+    *text = value;
+}
+
+/* What may stand in a header: no control characters (RFC 9110 section 5.5). */
+static int read_text(const struct param_row *row, const char *text, void *member, struct err *err) {
+    for (const char *at = text; *at; at++)
+        if (iscntrl((unsigned char)*at))
+            return err_set(err, EINVAL, "it holds a control character");
+    int r = check_size(row, text, err);
+    if (r == 0)
+        put_text(member, mem_strdup(text));
+    return r;
+}
+
+static void print_text(const struct param_row *row, const void *member, struct text *out) {
+    (void)row;
+    text_append_text(out, *(char *const *)member);
+}
+
+static void finish_text(void *member) {
+    put_text(member, NULL);
+}
+
+const struct param_type param_type_TEXT = {.placeholder = "TEXT",
+                                           .kind = "a text",
+                                           .read = read_text,
+                                           .print = print_text,
+                                           .finish = finish_text};
+
+static void finish_secret(void *member) {
+    char *text = *(char **)member;
+    if (text)
+        explicit_bzero(text, strlen(text));
+    put_text(member, NULL);
+}
+
+/* What may stand in a header, a URL and a cookie alike. Sentences never show it. */
+static int read_secret(const struct param_row *row, const char *text, void *member,
+                       struct err *err) {
+    for (const char *at = text; *at; at++)
+        if (!isgraph((unsigned char)*at))
+            return err_set(err, EINVAL, "it may hold visible ASCII characters only, and no blanks");
+    int r = check_size(row, text, err);
+    if (r == 0) {
+        finish_secret(member);
+        put_text(member, mem_strdup(text));
+    }
+    return r;
+}
+
+const struct param_type param_type_SECRET = {.placeholder = "SECRET",
+                                             .kind = "a secret",
+                                             .is_secret = true,
+                                             .read = read_secret,
+                                             .print = print_text,
+                                             .finish = finish_secret};
+
+/* Relative ones are meant from the working directory of now, which programs leave later. */
+static int make_absolute(const struct param_row *row, const char *text, char **ret_path,
+                         struct err *err) {
+    int r = check_size(row, text, err);
+    if (r < 0)
+        return r;
+    if (*text == '/' || !*text) {
+        *ret_path = mem_strdup(text);
+        return 0;
+    }
+    char here[4096];
+    if (!getcwd(here, sizeof here))
+        return err_errno(err, errno, "\"%.60s\" is relative and there is no working directory",
+                         text);
+    *ret_path = mem_format("%s/%s", strcmp(here, "/") == 0 ? "" : here, text);
+    return 0;
+}
+
+static int read_path(const struct param_row *row, const char *text, void *member, struct err *err) {
+    char *path;
+    int r = make_absolute(row, text, &path, err);
+    if (r == 0)
+        put_text(member, path);
+    return r;
+}
+
+const struct param_type param_type_PATH = {.placeholder = "PATH",
+                                           .kind = "a path",
+                                           .read = read_path,
+                                           .print = print_text,
+                                           .finish = finish_text};
+
+/* -- lists --------------------------------------------------------------------------------------
+ */
+
+static void list_take(struct params_list *list, char *item) {
+    list->items = mem_realloc(list->items, (list->count + 1) * sizeof *list->items);
+    list->items[list->count++] = item;
+}
+
+/* An environment variable's name (POSIX, chapter 8.1). */
+static int make_name(const struct param_row *row, const char *text, char **ret_name,
+                     struct err *err) {
+    int r = check_size(row, text, err);
+    if (r < 0)
+        return r;
+    for (const char *at = text; *at; at++)
+        if (*at != '_' && !isalpha((unsigned char)*at) &&
+            (at == text || !isdigit((unsigned char)*at)))
+            return err_set(err, EINVAL, "\"%.60s\" is no name of a variable", text);
+    *ret_name = mem_strdup(text);
+    return 0;
+}
+
+typedef int make_item(const struct param_row *row, const char *text, char **ret_item,
+                      struct err *err);
+
+/* Empty parts are skipped: a trailing separator is no item. */
+static int read_list(const struct param_row *row, const char *text, char separator, make_item *make,
+                     struct params_list *list, struct err *err) {
+    while (*text) {
+        const char *end = strchrnul(text, separator);
+        cleanup_mem char *part = mem_copy_text(text, (size_t)(end - text));
+        char *item;
+        int r = *part ? make(row, part, &item, err) : 0;
+        if (r < 0)
+            return r;
+        if (*part)
+            list_take(list, item);
+        text = *end ? end + 1 : end;
+    }
+    return 0;
+}
+
+static void print_list(const struct params_list *list, char separator, struct text *out) {
+    for (size_t i = 0; i < list->count; i++)
+        text_append_format(out, "%.*s%s", i > 0, &separator, list->items[i]);
+}
+
+static void finish_list(void *member) {
+    struct params_list *list = member;
+    for (size_t i = 0; i < list->count; i++)
+        mem_free(list->items[i]);
+    mem_free(list->items);
+    *list = (struct params_list){0};
+}
+
+#define LIST_TYPE(type, separator, make, placeholder_, kind_)                                      \
+    static int read_##type(const struct param_row *row, const char *text, void *member,            \
+                           struct err *err) {                                                      \
+        return read_list(row, text, separator, make, member, err);                                 \
+    }                                                                                              \
+    static void print_##type(const struct param_row *row, const void *member, struct text *out) {  \
+        (void)row;                                                                                 \
+        print_list(member, separator, out);                                                        \
+    }                                                                                              \
+    const struct param_type param_type_##type = {.placeholder = placeholder_,                      \
+                                                 .kind = kind_,                                    \
+                                                 .is_list = true,                                  \
+                                                 .read = read_##type,                              \
+                                                 .print = print_##type,                            \
+                                                 .finish = finish_list};
+
+LIST_TYPE(PATHS, ':', make_absolute, "PATHS", "paths")
+LIST_TYPE(NAMES, ',', make_name, "NAMES", "names")
+
+/* -- address ------------------------------------------------------------------------------------
+ */
+
+static bool read_host(const char *host, size_t size, struct params_address *address) {
+    bool bracketed = size >= 2 && host[0] == '[' && host[size - 1] == ']';
+    char plain[INET6_ADDRSTRLEN];
+    struct in6_addr parsed;
+    if (size - 2 * bracketed >= sizeof plain)
+        return false;
+    snprintf(plain, sizeof plain, "%.*s", (int)(size - 2 * bracketed), host + bracketed);
+    if (!bracketed && strcmp(plain, "localhost") == 0)
+        strcpy(plain, "127.0.0.1");
+    address->is_ipv6 = bracketed;
+    strcpy(address->host, plain);
+    return inet_pton(bracketed ? AF_INET6 : AF_INET, plain, &parsed) == 1;
+}
+
+static int read_address(const struct param_row *row, const char *text, void *member,
+                        struct err *err) {
+    (void)row;
+    const char *colon = strrchr(text, ':');
+    struct params_address address = {0};
+    uint64_t port;
+    if (!colon || !read_host(text, (size_t)(colon - text), &address))
+        return err_set(err, EINVAL,
+                       "\"%.60s\" is not HOST:PORT with a numeric host (IPv6 in brackets) or "
+                       "localhost",
+                       text);
+    if (!number_read(colon + 1, number_plain, &port) || port > UINT16_MAX)
+        return err_set(err, EINVAL, "\"%.60s\" is not a port from 0 to 65535", colon + 1);
+    address.port = (uint16_t)port;
+    *(struct params_address *)member = address;
+    return 0;
+}
+
+static void print_address(const struct param_row *row, const void *member, struct text *out) {
+    (void)row;
+    const struct params_address *address = member;
+    text_append_format(out, address->is_ipv6 ? "[%s]:%u" : "%s:%u", address->host, address->port);
+}
+
+const struct param_type param_type_ADDRESS = {.placeholder = "HOST:PORT",
+                                              .kind = "an address",
+                                              .read = read_address,
+                                              .print = print_address,
+                                              .finish = finish_nothing};

@@ -1,0 +1,295 @@
+/* Where values come from, and who wins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "config/params.h"
+
+enum { WORDS_MAX = 8 };
+
+struct input {
+    const char *flags[WORDS_MAX];
+    const char *environment[WORDS_MAX];
+    const char *file; /* its contents; NULL: there is none */
+};
+
+static char file_path[] = "/tmp/cellblock-config-XXXXXX";
+
+static void write_file(const char *contents) {
+    strcpy(file_path + sizeof file_path - 7, "XXXXXX");
+    int fd = mkstemp(file_path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, contents, strlen(contents)), strlen(contents));
+    close(fd);
+}
+
+static int load(const struct input *input, struct params *ret_params, struct err *err) {
+    char *argv[WORDS_MAX + 4] = {"serve"}, *environment[WORDS_MAX + 1] = {"PATH=/bin"};
+    int argc = 1, r;
+    for (int i = 0; i < WORDS_MAX && input->flags[i]; i++)
+        argv[argc++] = (char *)input->flags[i];
+    for (int i = 0; i < WORDS_MAX - 1 && input->environment[i]; i++)
+        environment[i + 1] = (char *)input->environment[i];
+    if (input->file) {
+        write_file(input->file);
+        argv[argc++] = "--config";
+        argv[argc++] = file_path;
+    }
+    r = params_load(argc, argv, environment, ret_params, err);
+    if (input->file)
+        unlink(file_path);
+    return r;
+}
+
+static void knows_its_defaults(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    assert_int_equal(load(&(struct input){0}, &params, &err), 0);
+    assert_string_equal(params.listen.host, "127.0.0.1");
+    assert_int_equal(params.listen.port, 8888);
+    assert_string_equal(params.token, "");
+    assert_string_equal(params.config, "");
+    assert_false(params.no_token);
+    assert_int_equal(params.max_kernels, 300);
+    assert_int_equal(params.kernels.count, 0);
+    assert_int_equal(params.launch_timeout_ms, 40000);
+    assert_int_equal(params.memory_bytes, 512 << 20);
+    assert_int_equal(params.cpus_milli, 0);
+    params_finish(&params);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void later_sources_win(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    struct input input = {
+        .file = "# comment\nmax_kernels = 5\npids=100\nlaunch_timeout_ms = 7 s ; note\n"
+                "kernels = /file/a\n  /file/b\nkernels = /file/c\n\nallowed_envs = A,B\n",
+        .environment = {"CELLBLOCK_PIDS=101", "CELLBLOCK_KERNELS=/env/a:/env/b",
+                        "CELLBLOCK_OPEN_FILES=2000", "CELLBLOCK_NO_TOKEN=1"},
+        .flags = {"--open-files", "3000", "--kernels=/flag/a", "--kernels", "/flag/b"},
+    };
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.max_kernels, 5);
+    assert_int_equal(params.launch_timeout_ms, 7000);
+    assert_int_equal(params.pids, 101);
+    assert_int_equal(params.open_files, 3000);
+    assert_true(params.no_token);
+    assert_int_equal(params.kernels.count, 2);
+    assert_string_equal(params.kernels.items[0], "/flag/a");
+    assert_string_equal(params.kernels.items[1], "/flag/b");
+    assert_int_equal(params.allowed_envs.count, 2);
+    assert_string_equal(params.allowed_envs.items[1], "B");
+    assert_string_equal(params.config, file_path);
+    params_finish(&params);
+    input.flags[2] = NULL;
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.kernels.count, 2);
+    assert_string_equal(params.kernels.items[1], "/env/b");
+    params_finish(&params);
+    input.environment[1] = NULL;
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.kernels.count, 3);
+    assert_string_equal(params.kernels.items[1], "/file/b");
+    params_finish(&params);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void the_environment_may_name_the_file(void **state) {
+    (void)state;
+    write_file("\xef\xbb\xbfmax_kernels: 7\r\nconfused = no");
+    char variable[80];
+    snprintf(variable, sizeof variable, "CELLBLOCK_CONFIG=%s", file_path);
+    char *argv[] = {"serve", NULL}, *environment[] = {variable, NULL};
+    struct params params;
+    struct err err;
+    assert_int_equal(params_load(1, argv, environment, &params, &err), -EINVAL);
+    assert_non_null(strstr(err.text, ", line 2: there is no parameter confused"));
+    unlink(file_path);
+    assert_int_equal(params_load(1, argv, environment, &params, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "No such file"));
+    assert_int_equal(mem_live(), 0);
+}
+
+static void paths_become_absolute(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    assert_int_equal(chdir("/usr"), 0);
+    struct input input = {.flags = {"--kernels", "share/a:/b:", "--python=lib"}};
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.kernels.count, 2);
+    assert_string_equal(params.kernels.items[0], "/usr/share/a");
+    assert_string_equal(params.kernels.items[1], "/b");
+    assert_string_equal(params.python, "/usr/lib");
+    params_finish(&params);
+}
+
+static void asks_for_help_or_version(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    assert_int_equal(load(&(struct input){.flags = {"--max-kernels=3", "--help"}}, &params, &err),
+                     PARAMS_HELP);
+    assert_int_equal(load(&(struct input){.flags = {"-h"}}, &params, &err), PARAMS_HELP);
+    assert_int_equal(load(&(struct input){.flags = {"--version"}}, &params, &err), PARAMS_VERSION);
+    assert_int_equal(mem_live(), 0);
+}
+
+/* Each ends with one sentence that says what is wrong, where, and what would be right. */
+static const struct {
+    struct input input;
+    const char *sentence; /* a part of it */
+} refusals[] = {
+    {{.flags = {"--max-kernel", "3"}}, "no flag --max-kernel, did you mean --max-kernels?"},
+    {{.flags = {"--max_kernels=3"}}, "no flag --max_kernels, did you mean --max-kernels?"},
+    {{.flags = {"--frobnicate"}}, "no flag --frobnicate (--help lists them)"},
+    {{.flags = {"--"}}, "unexpected argument \"--\""},
+    {{.flags = {"-x"}}, "unexpected argument \"-x\""},
+    {{.flags = {"notebook.ipynb"}}, "unexpected argument \"notebook.ipynb\""},
+    {{.flags = {"--max-kernels"}}, "--max-kernels needs a value: --max-kernels=N"},
+    {{.flags = {"--token", "--no-token"}}, "--token needs a value: --token=SECRET"},
+    {{.flags = {"--no-token=yes"}}, "--no-token takes no value"},
+    {{.flags = {"--max-kernels=0"}}, "--max-kernels: \"0\" is not a number from 1 to 4096"},
+    {{.flags = {"--max-kernels=4097"}}, "is not a number from 1 to 4096"},
+    {{.flags = {"--max-kernels=-1"}}, "\"-1\" is not a number"},
+    {{.flags = {"--max-kernels="}}, "\"\" is not a number"},
+    {{.flags = {"--max-kernels=5 MiB"}}, "\"5 MiB\" is not a number"},
+    {{.flags = {"--max-kernels=99999999999999999999"}}, "is not a number from 1"},
+    {{.flags = {"--memory-bytes=1MiB"}},
+     "--memory-bytes: \"1MiB\" is not a size from 64 MiB to 1024 GiB"},
+    {{.flags = {"--memory-bytes=20000000000GiB"}}, "is not a size"},
+    {{.flags = {"--memory-bytes=512MB"}}, "\"512MB\" is not a size"},
+    {{.flags = {"--grace-ms=5m"}}, "--grace-ms: \"5m\" is not a time from 0 ms to 10 min"},
+    {{.flags = {"--listen=8888"}}, "\"8888\" is not HOST:PORT"},
+    {{.flags = {"--listen=example.org:80"}}, "is not HOST:PORT with a numeric host"},
+    {{.flags = {"--listen=::1:80"}}, "IPv6 in brackets"},
+    {{.flags = {"--listen=[::1:80"}}, "is not HOST:PORT"},
+    {{.flags = {"--listen=[127.0.0.1]:80"}}, "is not HOST:PORT"},
+    {{.flags = {"--listen=127.0.0.1:65536"}}, "\"65536\" is not a port from 0 to 65535"},
+    {{.flags = {"--listen=127.0.0.1:"}}, "\"\" is not a port"},
+    {{.flags = {"--token=a b"}}, "--token: it may hold visible ASCII characters only"},
+    {{.flags = {"--allow-origin=http://a\r\nX: y"}},
+     "--allow-origin: it holds a control character"},
+    {{.flags = {"--default-kernel="}}, "--default-kernel: it may not be empty"},
+    {{.flags = {"--allowed-envs=A,1B"}}, "--allowed-envs: \"1B\" is no name of a variable"},
+    {{.flags = {"--allowed-envs=A=B"}}, "\"A=B\" is no name"},
+    {{.flags = {"--no-token", "--token=x"}}, "token and no_token exclude each other"},
+    {{.flags = {"--uid-count=299"}}, "299 user ids are fewer than the 300 of max_kernels"},
+    {{.environment = {"CELLBLOCK_PIDS=x"}}, "CELLBLOCK_PIDS: \"x\" is not a number"},
+    {{.environment = {"CELLBLOCK_TOKN=x"}},
+     "no parameter CELLBLOCK_TOKN, did you mean CELLBLOCK_TOKEN?"},
+    {{.environment = {"CELLBLOCK_NO_TOKEN=maybe"}}, "\"maybe\" is neither true nor false"},
+    {{.file = "pids = x"}, ", line 1: pids: \"x\" is not a number"},
+    {{.file = "\n\nmax_kernel = 3"},
+     ", line 3: there is no parameter max_kernel, did you mean "
+     "max_kernels?"},
+    {{.file = "MAX_KERNELS = 3"}, "did you mean max_kernels?"},
+    {{.file = "pids = 100\npids = 101"}, ", line 2: pids: given twice"},
+    {{.file = "pids = 100\n  grace_ms = 5"}, ", line 2: pids: given twice"},
+    {{.file = "config = /etc/other"}, "config: a configuration file cannot name another"},
+    {{.file = "[data]\nsets = /srv/sets"}, ", line 2: [data]: data folders are not supported yet"},
+    {{.file = "[serve]\npids = 100"}, "[serve]: there is no such section"},
+    {{.file = "pids = 100\npids\npids = 101"}, ", line 2: the line is not NAME = VALUE"},
+    {{.file = "pids = 100\n[data"}, ", line 2: the line is not NAME = VALUE"},
+};
+
+static void refuses_with_one_true_sentence(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct params untouched, params;
+        struct err err = {0};
+        memset(&untouched, 0x5a, sizeof untouched);
+        params = untouched;
+        int r = load(&refusals[i].input, &params, &err);
+        if (r != -EINVAL || !strstr(err.text, refusals[i].sentence))
+            fail_msg("row %zu: %d \"%s\" lacks \"%s\"", i, r, err.text, refusals[i].sentence);
+        assert_memory_equal(&params, &untouched, sizeof params);
+        assert_int_equal(mem_live(), 0);
+    }
+}
+
+static void leaves_foreign_variables_alone(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    struct input input = {.environment = {"CELLBLOCK_PORT=tcp://10.0.0.1:80",
+                                          "CELLBLOCK_SERVICE_HOST=10.0.0.1", "CELLBLOCK_PORT",
+                                          "CELLBLOCK_="}};
+    assert_int_equal(load(&input, &params, &err), 0);
+    params_finish(&params);
+}
+
+static void never_shows_a_secret(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    char flag[400] = "--token=hunter2";
+    memset(flag + strlen(flag), 'x', 300);
+    assert_int_equal(load(&(struct input){.flags = {flag}}, &params, &err), -EINVAL);
+    assert_null(strstr(err.text, "hunter2"));
+    assert_non_null(strstr(err.text, "307 bytes are more than the 256 allowed"));
+}
+
+static void refuses_files_that_are_none(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    assert_int_equal(load(&(struct input){.flags = {"--config=/"}}, &params, &err), -EISDIR);
+    assert_string_equal(err.text, "read /: Is a directory");
+    assert_int_equal(load(&(struct input){.flags = {"--config=/dev/zero"}}, &params, &err), -EFBIG);
+    static char line[300];
+    memset(line, 'x', sizeof line - 1);
+    memcpy(line, "python = /", 10);
+    assert_int_equal(load(&(struct input){.file = line}, &params, &err), -EINVAL);
+    assert_non_null(strstr(err.text, ", line 1: the line is longer than 198 bytes"));
+    assert_int_equal(mem_live(), 0);
+}
+
+static void makes_a_token_where_one_is_wanted(void **state) {
+    (void)state;
+    struct params params, other;
+    struct err err;
+    assert_int_equal(load(&(struct input){0}, &params, &err), 0);
+    assert_int_equal(load(&(struct input){0}, &other, &err), 0);
+    assert_true(params_make_token(&params));
+    assert_true(params_make_token(&other));
+    assert_int_equal(strlen(params.token), 48);
+    assert_int_equal(strspn(params.token, "0123456789abcdef"), 48);
+    assert_string_not_equal(params.token, other.token);
+    assert_false(params_make_token(&params));
+    params_finish(&params);
+    params_finish(&other);
+    assert_int_equal(load(&(struct input){.flags = {"--no-token"}}, &params, &err), 0);
+    assert_false(params_make_token(&params));
+    params_finish(&params);
+    assert_int_equal(mem_live(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_its_defaults),
+        cmocka_unit_test(later_sources_win),
+        cmocka_unit_test(the_environment_may_name_the_file),
+        cmocka_unit_test(paths_become_absolute),
+        cmocka_unit_test(asks_for_help_or_version),
+        cmocka_unit_test(refuses_with_one_true_sentence),
+        cmocka_unit_test(leaves_foreign_variables_alone),
+        cmocka_unit_test(never_shows_a_secret),
+        cmocka_unit_test(refuses_files_that_are_none),
+        cmocka_unit_test(makes_a_token_where_one_is_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
