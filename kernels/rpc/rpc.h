@@ -26,7 +26,8 @@ enum {
 
 enum rpc_kind {
     /* gateway -> warden */
-    RPC_READY = 1,   /* requests are answered from now on (the warden writes the ready file) */
+    RPC_READY = 1,   /* struct rpc_head: requests are answered from now on (the warden writes the
+                      * ready file) */
     RPC_JAIL_CREATE, /* struct rpc_jail_create */
     RPC_JAIL_LIMITS, /* struct rpc_jail_create: new limits for a jail that lives */
     RPC_JAIL_END,    /* struct rpc_jail_end; the reply comes when nothing of it is left */
@@ -34,9 +35,9 @@ enum rpc_kind {
     RPC_TREE_SIGNAL, /* struct rpc_tree_signal */
     RPC_TREE_KILL,   /* struct rpc_tree_kill; RPC_TREE_ENDED follows */
     /* warden -> gateway */
-    RPC_REPLY = 64,   /* struct rpc_reply */
-    RPC_SPEC,         /* struct rpc_spec + one descriptor per file: at start and on SIGHUP */
-    RPC_SPECS_END,    /* all kernelspecs have been told; those with an older generation are gone */
+    RPC_REPLY = 64, /* struct rpc_reply */
+    RPC_SPEC,       /* struct rpc_spec + one descriptor per file: at start and on SIGHUP */
+    RPC_SPECS_END,  /* struct rpc_specs_end: all are told; those of an older generation are gone */
     RPC_TREE_SOCKETS, /* struct rpc_tree_sockets + five O_PATH descriptors */
     RPC_TREE_ENDED,   /* struct rpc_tree_ended + tail: the last bytes of its stdout and stderr */
 };
@@ -79,6 +80,9 @@ struct rpc_jail_end {
     uint8_t jail[16];
 };
 
+/* A reply without an error says that the tree was begun: RPC_TREE_ENDED follows in any case, with
+ * RPC_CAUSE_FAILED where a step of its jail, or running its program, failed. With an error there is
+ * no tree and no event. */
 struct rpc_tree_start {
     struct rpc_head head;
     uint8_t jail[16];
@@ -116,6 +120,12 @@ struct rpc_spec {
     uint32_t reserved;
     char name[RPC_NAME_MAX];
     char files[RPC_SPEC_FILES_MAX][64]; /* names within the kernelspec's folder */
+};
+
+struct rpc_specs_end {
+    struct rpc_head head;
+    uint32_t generation;
+    uint32_t reserved;
 };
 
 /* The sockets in the order of enum connection_port (shell, iopub, stdin, control, hb), which is the
@@ -156,6 +166,7 @@ struct rpc_packet {
         struct rpc_tree_kill tree_kill;
         struct rpc_reply reply;
         struct rpc_spec spec;
+        struct rpc_specs_end specs_end;
         struct rpc_tree_sockets tree_sockets;
         struct rpc_tree_ended tree_ended;
     };
