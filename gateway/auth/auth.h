@@ -1,0 +1,29 @@
+/* auth - may this request be answered? A token is shown in one of four forms, and one that is right
+ * is enough:
+ *   Authorization: token X     or Bearer X, in any letter case, with any blanks between
+ *   ?token=X                   percent-encoded
+ *   /t/X/api/...               a path prefix, for clients that send no headers
+ * (GatewayKernelClient) An empty token counts as none: clients send "Authorization: token " and
+ * "?token=" unasked. Sources: contract jupyter.md 1.2-1.4. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+struct http_request;
+
+struct auth {
+    struct slice token; /* must not be empty, unless is_open */
+    bool is_open;       /* answer everyone */
+};
+
+/* Plain words, so that every face can put them into its own form of error. */
+struct auth_answer {
+    int status;          /* 0: go on. 401: no token was shown. 403: none of those shown is right */
+    const char *message; /* a sentence for the client; NULL where status is 0 */
+    struct slice path;   /* the request's path without the token's prefix; begins with one "/" */
+};
+
+/* The path lives as long as the request. */
+struct auth_answer auth_check(const struct auth *auth, const struct http_request *request);

@@ -1,0 +1,183 @@
+/* Every form in which clients show a token, and what each answer is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "auth/auth.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "http/http.h"
+
+/* A request as the http room would give it: header values are trimmed there. */
+struct http_request {
+    const char *path, *query, *authorization; /* NULL: absent */
+};
+
+static struct slice absent_or(const char *text) {
+    return text ? slice_from_text(text) : (struct slice){0};
+}
+
+struct slice http_request_path(const struct http_request *request) {
+    return absent_or(request->path);
+}
+struct slice http_request_query(const struct http_request *request) {
+    return absent_or(request->query);
+}
+struct slice http_request_header(const struct http_request *request, const char *name) {
+    return absent_or(strcasecmp(name, "authorization") == 0 ? request->authorization : NULL);
+}
+
+int http_percent_decode(struct slice encoded, bool plus_is_blank, char **ret_text) {
+    struct text out = {0};
+    (void)plus_is_blank;
+    text_append_text(&out, "");
+    for (size_t i = 0; i < encoded.size; i++) {
+        uint8_t byte = encoded.data[i];
+        if (byte == '%') {
+            char digits[3] = {0};
+            if (encoded.size - i < 3) {
+                text_finish(&out);
+                return -EINVAL;
+            }
+            memcpy(digits, encoded.data + i + 1, 2);
+            byte = (uint8_t)strtoul(digits, NULL, 16);
+            i += 2;
+        }
+        text_append(&out, slice_make(&byte, 1));
+    }
+    *ret_text = out.data;
+    return 0;
+}
+
+/* Parameters of one name only: enough for these tests. */
+char *http_query_get(struct slice query, const char *name) {
+    size_t size = strlen(name);
+    for (size_t at = 0; at < query.size;) {
+        const uint8_t *end = memchr(query.data + at, '&', query.size - at);
+        size_t stop = end ? (size_t)(end - query.data) : query.size;
+        char *value;
+        if (stop - at > size && memcmp(query.data + at, name, size) == 0 &&
+            query.data[at + size] == '=' &&
+            http_percent_decode(slice_make(query.data + at + size + 1, stop - at - size - 1), true,
+                                &value) == 0)
+            return value;
+        at = stop + 1;
+    }
+    return NULL;
+}
+
+static const struct {
+    const char *path, *query, *authorization;
+    int status;
+    const char *rest; /* NULL: like path */
+} rows[] = {
+    /* The header, in every spelling that clients have. */
+    {"/api", NULL, "token s3cret", 0, NULL},
+    {"/api", NULL, "Token s3cret", 0, NULL},
+    {"/api", NULL, "TOKEN\t s3cret", 0, NULL},
+    {"/api", NULL, "bearer s3cret", 0, NULL},
+    {"/api", NULL, "Bearer s3cret", 0, NULL},
+    {"/api", NULL, "Bearer    s3cret", 0, NULL},
+    {"/api", NULL, "token s3cre", 403, NULL},
+    {"/api", NULL, "token s3cretx", 403, NULL},
+    {"/api", NULL, "token S3CRET", 403, NULL},
+    {"/api", NULL, "Bearer s3cret, Bearer s3cret", 403, NULL},
+    {"/api", NULL, NULL, 401, NULL},
+    {"/api", NULL, "", 401, NULL},
+    {"/api", NULL, "token", 401, NULL},
+    {"/api", NULL, "token ", 401, NULL},
+    {"/api", NULL, "tokens3cret", 401, NULL},
+    {"/api", NULL, "s3cret", 401, NULL},
+    {"/api", NULL, "Basic dXNlcjpwYXNz", 401, NULL},
+    /* The query, beside others and beside the header. */
+    {"/api", "token=s3cret", NULL, 0, NULL},
+    {"/api", "1732&token=s3cret&x", NULL, 0, NULL},
+    {"/api", "token=s3%63ret", NULL, 0, NULL},
+    {"/api", "token=", NULL, 401, NULL},
+    {"/api", "token", NULL, 401, NULL},
+    {"/api", "1732945678901", NULL, 401, NULL},
+    {"/api", "token=wrong", NULL, 403, NULL},
+    {"/api", "token=wrong", "token s3cret", 0, NULL},
+    {"/api", "token=s3cret", "token wrong", 0, NULL},
+    {"/api", "token=", "token ", 401, NULL},
+    {"/api", "token=", "token s3cret", 0, NULL},
+    {"/api", "token=s3cret", "token ", 0, NULL},
+    {"/api", "token=wrong", "token ", 403, NULL},
+    /* The prefix, which is taken off. */
+    {"/t/s3cret/api/kernels", NULL, NULL, 0, "/api/kernels"},
+    {"/t/s3cret/api/kernels", "token=", NULL, 0, "/api/kernels"},
+    {"/t/s3cret/api/kernels", "token=", "token ", 0, "/api/kernels"},
+    {"/t/s3cret/api/kernels", "token=wrong", "token wrong", 0, "/api/kernels"},
+    {"/t/s3%63ret/api", NULL, NULL, 0, "/api"},
+    {"/t/s3cret//api", NULL, NULL, 0, "/api"},
+    {"//t/s3cret///api", NULL, NULL, 0, "/api"},
+    {"/t/s3cret/", NULL, NULL, 0, "/"},
+    {"/t/s3cret", NULL, NULL, 0, "/"},
+    {"/t/wrong/api", NULL, NULL, 403, "/api"},
+    {"/t/wrong/api", NULL, "token s3cret", 0, "/api"},
+    {"/t/s3cret%/api", NULL, NULL, 403, "/api"},
+    {"/t/s3cret%00/api", NULL, "token s3cret", 0, "/api"},
+    {"/t//api", NULL, NULL, 401, "/api"},
+    {"/t/", NULL, NULL, 401, "/"},
+    {"/t", NULL, NULL, 401, NULL},
+    {"/tree/s3cret", NULL, NULL, 401, NULL},
+    {"/api/t/s3cret/x", NULL, NULL, 401, NULL},
+    /* Doubled slashes at the front. */
+    {"//api/kernels", NULL, "token s3cret", 0, "/api/kernels"},
+    {"////", NULL, "token s3cret", 0, "/"},
+    {"/api//kernels", NULL, "token s3cret", 0, NULL},
+    {"/", NULL, "token s3cret", 0, NULL},
+};
+
+static void assert_row(const struct auth *auth, size_t i, int status) {
+    struct http_request request = {rows[i].path, rows[i].query, rows[i].authorization};
+    struct auth_answer answer = auth_check(auth, &request);
+    const char *rest = rows[i].rest ? rows[i].rest : rows[i].path;
+    if (answer.status != status)
+        fail_msg("row %zu, %s: %d, not %d", i, rows[i].path, answer.status, status);
+    if (!slice_equal_text(answer.path, rest))
+        fail_msg("row %zu: \"%.*s\", not \"%s\"", i, (int)answer.path.size, answer.path.data, rest);
+    assert_true((answer.message == NULL) == (status == 0));
+    assert_int_equal(mem_live(), 0);
+}
+
+static void one_right_token_is_enough(void **state) {
+    (void)state;
+    const struct auth auth = {.token = SLICE_LITERAL("s3cret")};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_row(&auth, i, rows[i].status);
+}
+
+static void without_a_token_everyone_is_answered(void **state) {
+    (void)state;
+    const struct auth auth = {.is_open = true};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_row(&auth, i, 0);
+}
+
+static void tells_missing_from_wrong(void **state) {
+    (void)state;
+    const struct auth auth = {.token = SLICE_LITERAL("s3cret")};
+    struct auth_answer answer = auth_check(&auth, &(struct http_request){.path = "/api"});
+    assert_non_null(strstr(answer.message, "a token is needed"));
+    answer = auth_check(&auth, &(struct http_request){.path = "/api", .query = "token=x"});
+    assert_string_equal(answer.message, "the token is wrong");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_right_token_is_enough),
+        cmocka_unit_test(without_a_token_everyone_is_answered),
+        cmocka_unit_test(tells_missing_from_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
