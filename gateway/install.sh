@@ -166,3 +166,27 @@ build() {
     locked "$folder.lock" configure_and_build "$folder" \
         "-DLLHTTP_ROOT=$cellblock_cache/llhttp/usr" "$@"
 }
+
+node_stamp() {
+    { node --version && cat -- "$1"; } | sha256sum | cut -d' ' -f1
+}
+
+make_node_modules() {
+    local folder=$1 manifest=$2 stamp
+    stamp=$(node_stamp "$manifest")
+    [[ $(cat -- "$folder/.stamp" 2>/dev/null) != "$stamp" ]] || return 0
+    rm -rf -- "$folder"
+    mkdir -p -- "$folder"
+    cp -- "$manifest" "$folder/package.json"
+    npm --prefix "$folder" install --no-audit --no-fund --loglevel=error </dev/null >&2
+    echo "$stamp" >"$folder/.stamp"
+}
+
+# need_node_modules FOLDER MANIFEST: FOLDER/node_modules with what the package.json lists, by the
+# node and npm on PATH.
+need_node_modules() {
+    local folder=$1 manifest=$2
+    [[ $(cat -- "$folder/.stamp" 2>/dev/null) != "$(node_stamp "$manifest")" ]] || return 0
+    say "installing Node packages in $folder from $manifest"
+    locked "$folder.lock" make_node_modules "$folder" "$manifest"
+}

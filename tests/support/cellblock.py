@@ -20,9 +20,14 @@ import urllib.parse
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("CELLBLOCK_BUILD", ROOT / "build" / "test"))
-# The prefix of the kernels' Python environment; gateway/start makes it.
-PYTHON = pathlib.Path(os.environ.get("CELLBLOCK_PYTHON", "/var/lib/cellblock/python"))
+# tests/run sets these; the defaults serve a pytest that is called by hand.
+BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build" / "test"))
+# The prefix of the kernels' Python environment.
+PYTHON = pathlib.Path(os.environ.get("TEST_PYTHON", "/var/lib/cellblock/python"))
+STATE = pathlib.Path(os.environ.get("TEST_STATE", "/var/tmp/cellblock-tests/by-hand"))
+# What every process of the build says of its end (tests/support/reports.py), and the servers' logs.
+REPORTS = STATE / "reports"
+LOGS = STATE / "logs"
 
 START_S = 60
 STOP_S = 60
@@ -91,7 +96,7 @@ def describe(pid):
 
 
 def is_ours(pid, session):
-    """A program of the build, anything in a pid namespace of its own, or of the server's session."""
+    """A program of the build, or of the server's session, or with a pid namespace of its own."""
     if read_link(f"/proc/{pid}/exe").startswith(f"{BUILD}/"):
         return True
     namespace = read_link(f"/proc/{pid}/ns/pid")
@@ -123,7 +128,7 @@ def cgroups():
 def folders():
     """Runtime folders and sockets by our name."""
     found = set()
-    for parent in ("/run", "/tmp", "/var/tmp", "/dev/shm"):
+    for parent in ("/run", "/tmp", "/dev/shm"):
         found |= {f"file {path}" for path in pathlib.Path(parent).glob("*cellblock*/*")}
     return found
 
@@ -147,13 +152,15 @@ def leftovers(before, session):
 class Serve:
     """A running `cellblock serve`. Use it as a context manager, or call stop() once.
 
-    url has no trailing slash and no token; folder is private to this server and holds its log.
+    url has no trailing slash and no token; folder is private to this server. Variables of the
+    tests' own environment that begin with CELLBLOCK_ do not reach it.
     """
 
     def __init__(self, *arguments, token=None, kernels=BUILD / "kernels", environment=None):
         self.token = secrets.token_hex(24) if token is None else token
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="test-serve-"))
-        self.log_path = self.folder / "log"
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.log_path = LOGS / f"{self.folder.name}.log"
         self.returncode = None
         self._before = snapshot()
         ready = self.folder / "ready"
@@ -162,13 +169,14 @@ class Serve:
             command += ["--kernels", kernels]
         if PYTHON.exists():
             command += ["--python", PYTHON]
+        outer = {name: os.environ[name] for name in os.environ if name[:10] != "CELLBLOCK_"}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in (*command, *arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "CELLBLOCK_TOKEN": self.token, **(environment or {})},
+                env={**outer, "CELLBLOCK_TOKEN": self.token, **(environment or {})},
                 start_new_session=True,
             )
         try:

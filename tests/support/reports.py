@@ -107,7 +107,8 @@ def find_problems(folder, logs=(), expected=()):
     killed = Counter(jail for log in logs for jail in KILLED.findall(log))
     problems += vanished(processes, killed)
     ended = {process.program for process in processes if process.ended}
-    problems += [f"{name}: no process of it ended by itself" for name in expected if name not in ended]
+    missing = [name for name in expected if name not in ended]
+    problems += [f"{name}: no process of it ended by itself" for name in missing]
     return problems
 
 
@@ -140,9 +141,9 @@ def parse_arguments(arguments):
         prog="check_reports",
         description="Checks the folder in which the processes of a test build say how they ended "
         "(CMake's CELLBLOCK_REPORT_DIR). Prints each problem; exits 1 where there is one.",
-        epilog="A run: `check_reports --prepare DIR`; the tests; `check_reports DIR --log WARDEN_LOG "
-        "...` after each group, when all that the group started has ended; in the end also "
-        f"`--expect {','.join(PROGRAMS)}`. A test that kills a process itself says so with "
+        epilog="A run: `check_reports --prepare DIR`; the tests; `check_reports DIR --log "
+        "WARDEN_LOG ...` after each group, when all that the group started has ended; in the end "
+        f"also `--expect {','.join(PROGRAMS)}`. A test that kills a process itself says so with "
         "reports.note_killed().",
     )
     parser.add_argument("folder", metavar="DIR")

@@ -43,11 +43,10 @@ def run(leave):
 
 
 def end_orphans():
-    """What a bad program left is ours to end: it has become our child, or does when its parent ends."""
-    while children := [
-        pid for pid in cellblock.descendants(os.getpid()) if cellblock.parent_of(pid) == os.getpid()
-    ]:
-        for pid in children:
+    """What a bad program left is ours to end: our child, or becomes it when its parent ends."""
+    own = os.getpid()
+    while below := cellblock.descendants(own):
+        for pid in [pid for pid in below if cellblock.parent_of(pid) == own]:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
 
