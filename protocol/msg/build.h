@@ -36,7 +36,8 @@ void msg_built_finish(struct msg_built *built);
 struct bytes *msg_content_status(const char *execution_state);
 /* For iopub `error`: ename, evalue, traceback of one line. */
 struct bytes *msg_content_error(const char *ename, const char *evalue);
-/* For a reply that ends a request: status "error", execution_count 0 (execute_reply demands one). */
+/* For a reply that ends a request: status "error", execution_count 0 (execute_reply demands one).
+ */
 struct bytes *msg_content_error_reply(const char *ename, const char *evalue);
 
 /* A header rewritten so that a strict kernel takes it: date as ISO 8601. NULL where header needs no
