@@ -1,6 +1,6 @@
 /* ws_v1 - the WebSocket subprotocol v1.kernel.websocket.jupyter.org: always binary frames.
- * Little-endian u64: the number of offsets, then that many absolute offsets, the last of which is the
- * frame's length; then the segments channel, header, parent_header, metadata, content, buffers.
+ * Little-endian u64: the number of offsets, then that many absolute offsets, the last of which is
+ * the frame's length; then the segments channel, header, parent_header, metadata, content, buffers.
  * Source: jupyter_server, "WebSocket wire protocols". */
 #pragma once
 
