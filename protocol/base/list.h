@@ -9,7 +9,7 @@ struct list {
 };
 
 /* The struct of type that holds link as its member. */
-#define LIST_ENTRY(link, type, member) ((type *)((char *)(link) - offsetof(type, member)))
+#define LIST_ENTRY(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
 /* Safe where the body removes or frees the entry it stands on. */
 #define list_for_each(entry, head, member)                                                         \

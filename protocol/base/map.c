@@ -28,7 +28,8 @@ void map_finish(struct map *map) {
 static struct map_slot *find(const struct map *map, struct slice key, uint64_t hash) {
     for (size_t i = hash;; i++) {
         struct map_slot *slot = &map->slots[i & (map->capacity - 1)];
-        if (!slot->key || (slot->hash == hash && slice_equal(slice_make(slot->key, slot->key_size), key)))
+        if (!slot->key ||
+            (slot->hash == hash && slice_equal(slice_make(slot->key, slot->key_size), key)))
             return slot;
     }
 }

@@ -20,7 +20,7 @@ void mem_free(void *pointer);
 __attribute__((malloc, returns_nonnull)) char *mem_copy_text(const void *data, size_t size);
 __attribute__((malloc, returns_nonnull)) char *mem_strdup(const char *text);
 __attribute__((format(printf, 1, 2), malloc, returns_nonnull)) char *mem_format(const char *format,
-                                                                                 ...);
+                                                                                ...);
 
 /* Allocations that are alive now (threads included). */
 int64_t mem_live(void);

@@ -30,7 +30,8 @@ static inline bool slice_equal_text(struct slice a, const char *text) {
 }
 
 static inline bool slice_starts_with(struct slice a, struct slice prefix) {
-    return a.size >= prefix.size && (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
+    return a.size >= prefix.size &&
+           (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
 }
 
 /* The bytes from offset on; offset must not exceed the size. */

@@ -1,9 +1,11 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
+
+#include <stdio.h>
 
 #include "base/map.h"
 #include "base/mem.h"

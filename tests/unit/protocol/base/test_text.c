@@ -1,9 +1,11 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
+
+#include <stdio.h>
 
 #include <errno.h>
 
@@ -15,11 +17,19 @@
 
 static void knows_utf8_from_what_is_not(void **state) {
     (void)state;
-    static const char *good[] = {"", "plain ascii text, longer than eight", "\xc3\xa4", "\xe2\x82\xac",
-                                 "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "12345678\xc3\xa4"};
-    static const char *bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80",
-                                "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3",
-                                "\xe2\x82", "12345678\xff", "\xc3(", "\xe2\x28\xa1"};
+    static const char *good[] = {"",
+                                 "plain ascii text, longer than eight",
+                                 "\xc3\xa4",
+                                 "\xe2\x82\xac",
+                                 "\xf0\x9f\x98\x80",
+                                 "\xf4\x8f\xbf\xbf",
+                                 "\xed\x9f\xbf",
+                                 "12345678\xc3\xa4"};
+    static const char *bad[] = {
+        "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xc3",         "\xe2\x82",         "12345678\xff",     "\xc3(",
+        "\xe2\x28\xa1"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_true(text_is_utf8(slice_from_text(good[i])));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -76,9 +86,12 @@ static void lists_survive_removal_while_walking(void **state) {
     list_init(&head);
     for (int i = 0; i < 4; i++)
         list_append(&head, &entries[i].link);
-    list_for_each(entry, &head, link) if (entry->value % 2) list_remove(&entry->link);
+    list_for_each (entry, &head, link)
+        if (entry->value % 2)
+            list_remove(&entry->link);
     int sum = 0;
-    list_for_each(entry, &head, link) sum = sum * 10 + entry->value;
+    list_for_each (entry, &head, link)
+        sum = sum * 10 + entry->value;
     assert_int_equal(sum, 24);
 }
 
