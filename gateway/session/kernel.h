@@ -1,0 +1,61 @@
+/* kernel - one session's kernel as clients see it: who is attached, what is open, in which state it
+ * is. Made and found through kernels.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "msg/header.h"
+#include "msg/msg.h"
+#include "session/outgoing.h"
+#include "session/reasons.h"
+
+struct kernel;
+
+/* A client of a kernel: a member of whatever a face keeps per connection. */
+struct kernel_client {
+    struct list link;
+    const char *session_id; /* the client's own name for itself, "" where it gave none; borrowed */
+    /* A message for this client; encode it with outgoing_encode. The kernel must not be detached
+     * from within. */
+    void (*on_message)(struct kernel_client *client, struct outgoing *outgoing);
+    /* The kernel is gone for good, or a newer client of that session_id took this one's place: the
+     * client is already detached. */
+    void (*on_end)(struct kernel_client *client, enum reason reason);
+};
+
+/* Somebody who waits for the end of a restart or a deletion. Unlink it to wait no more. */
+struct kernel_waiter {
+    struct list link;
+    void (*done)(struct kernel_waiter *waiter,
+                 const struct err *err); /* err->code 0: it was done */
+};
+
+const char *kernel_id(const struct kernel *kernel);
+const char *kernel_spec_name(const struct kernel *kernel);
+/* "starting", "idle", "busy", "restarting", "dead" or "terminating". */
+const char *kernel_execution_state(const struct kernel *kernel);
+int64_t kernel_last_activity_us(const struct kernel *kernel);
+unsigned kernel_connections(const struct kernel *kernel);
+/* A sentence on why it is dead; NULL otherwise. */
+const char *kernel_reason(const struct kernel *kernel);
+
+/* An attached client of the same session_id is told on_end(REASON_NONE) and detached first; what
+ * is open under that session_id is answered to the new one. */
+void kernel_attach(struct kernel *kernel, struct kernel_client *client);
+void kernel_detach(struct kernel *kernel, struct kernel_client *client);
+
+/* Takes one message of an attached client: sent to the kernel at once, kept until the kernel is
+ * ready, or ended with an error. Every request that has a reply gets one. */
+void kernel_receive(struct kernel *kernel, struct kernel_client *client, const struct msg *msg,
+                    const struct msg_header *header);
+
+/* -EBUSY while the kernel is starting or restarting, -ESRCH where it is dead. */
+int kernel_interrupt(struct kernel *kernel, struct err *err);
+/* Ends what is open, then the kernel's processes, and starts new ones in the same jail; waiter is
+ * told when the new kernel answers, or why it does not. */
+void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter);
+/* From now on kernels_find does not find it. waiter (may be NULL) is told when nothing is left. */
+void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter);

@@ -1,0 +1,521 @@
+/* kernel_life - how a kernel starts, restarts, dies and is deleted: one table of what happens in
+ * which state. What is not in the table is without consequence there. */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "loop/loop.h"
+#include "msg/utf8.h"
+#include "session/kernel_parts.h"
+#include "wire/connection.h"
+
+enum { PROBE_MS = 100 };
+
+enum happening {
+    JAIL_MADE,
+    JAIL_REFUSED,
+    TREE_REFUSED,
+    LINKED,
+    LINK_FAILED,
+    ANSWERED,
+    TREE_ENDED,
+    DRAINED,
+    TIMED_OUT,
+    RESTART,
+    DELETE,
+    HAPPENING_COUNT
+};
+
+static void happen(struct kernel *kernel, enum happening happening);
+
+static void set_fate(struct kernel *kernel, enum reason reason, struct slice sentence) {
+    struct text mended = {0};
+    utf8_append_mended(&mended, sentence);
+    mem_free(kernel->fate.sentence);
+    kernel->fate = (struct fate){reason, mended.data ? mended.data : mem_strdup("")};
+}
+
+/* -- asking the warden ------------------------------------------------------------------------ */
+
+static void ask_warden(struct kernel *kernel, void *body, size_t size, struct slice tail,
+                       void (*done)(void *, const struct err *)) {
+    kernel->calls++;
+    warden_request(kernel->context->warden, body, size, tail, done, kernel);
+}
+
+/* A deleted kernel is freed with the warden's last answer. */
+static void count_answer(struct kernel *kernel) {
+    kernel->calls--;
+    if (kernel->life == LIFE_ENDING && kernel->calls == 0)
+        kernels_remove(kernel->kernels, kernel);
+}
+
+static void on_jail_created(void *context, const struct err *err) {
+    struct kernel *kernel = context;
+    kernel->jail_made = err->code == 0;
+    if (err->code)
+        set_fate(kernel, REASON_failed, slice_from_text(err->text));
+    happen(kernel, err->code ? JAIL_REFUSED : JAIL_MADE);
+    count_answer(kernel);
+}
+
+static void create_jail(struct kernel *kernel) {
+    struct rpc_jail_create body = {.head.kind = RPC_JAIL_CREATE};
+    memcpy(body.jail, kernel->uuid, ID_BYTES);
+    kernel->life = LIFE_JAILING;
+    ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_created);
+}
+
+static void forget_tree(struct kernel *kernel) {
+    kernels_forget_tree(kernel->kernels, kernel->tree);
+    kernel->tree = 0;
+}
+
+static void on_tree_started(void *context, const struct err *err) {
+    struct kernel *kernel = context;
+    if (err->code && kernel->tree) {
+        forget_tree(kernel);
+        if (kernel->life != LIFE_STOPPING)
+            set_fate(kernel, REASON_failed, slice_from_text(err->text));
+        happen(kernel, TREE_REFUSED);
+    }
+    count_answer(kernel);
+}
+
+static struct bytes *write_connection(struct kernel *kernel) {
+    uint8_t key[ID_BYTES];
+    id_make(key);
+    id_format(key, kernel->key);
+    struct connection connection = {.transport = "ipc",
+                                    .ip = RPC_KERNEL_SOCKETS,
+                                    .key = kernel->key,
+                                    .signature_scheme = "hmac-sha256",
+                                    .kernel_name = kernel->spec_name};
+    for (int i = 0; i < CONNECTION_PORT_COUNT; i++)
+        connection.ports[i] = i + 1;
+    return connection_write(&connection);
+}
+
+static void start_tree(struct kernel *kernel) {
+    cleanup_bytes struct bytes *connection = write_connection(kernel);
+    cleanup_text struct text tail = {0};
+    text_append(&tail, bytes_slice(connection));
+    text_append(&tail, bytes_slice(kernel->environment));
+    kernel->tree = kernels_next_tree(kernel->kernels, kernel);
+    struct rpc_tree_start body = {.head.kind = RPC_TREE_START,
+                                  .tree = kernel->tree,
+                                  .kind = RPC_TREE_KERNEL,
+                                  .spec = kernel->spec_number,
+                                  .connection_size = (uint32_t)connection->size,
+                                  .environment_size = (uint32_t)kernel->environment->size};
+    memcpy(body.jail, kernel->uuid, ID_BYTES);
+    kernel->life = LIFE_LAUNCHING;
+    ask_warden(kernel, &body, sizeof body, text_slice(&tail), on_tree_started);
+}
+
+static void kill_tree(struct kernel *kernel) {
+    struct rpc_tree_kill body = {.head.kind = RPC_TREE_KILL, .tree = kernel->tree};
+    kernel->life = LIFE_STOPPING;
+    /* RPC_TREE_ENDED says that it is done; the answer says nothing more. */
+    warden_request(kernel->context->warden, &body, sizeof body, (struct slice){0}, NULL, NULL);
+}
+
+static void on_jail_ended(void *context, const struct err *err) {
+    struct kernel *kernel = context;
+    struct kernel_waiter *waiter;
+    list_for_each (waiter, &kernel->waiters, link) {
+        list_remove(&waiter->link);
+        waiter->done(waiter, err);
+    }
+    count_answer(kernel);
+}
+
+/* -- what is done in the table ---------------------------------------------------------------- */
+
+static void tell_waiters(struct kernel *kernel, int code, const char *sentence) {
+    struct err err = {0};
+    if (code)
+        err_set(&err, code, "%s", sentence);
+    struct kernel_waiter *waiter;
+    list_for_each (waiter, &kernel->waiters, link) {
+        list_remove(&waiter->link);
+        waiter->done(waiter, &err);
+    }
+}
+
+static void drop_link(struct kernel *kernel) {
+    link_destroy(kernel->link_to_kernel);
+    kernel->link_to_kernel = NULL;
+    loop_timer_stop(kernel->probe);
+}
+
+static void launch(struct kernel *kernel) {
+    kernel->shell_answered = kernel->iopub_answered = false;
+    kernel->shutdown_asked = false;
+    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    loop_timer_start(kernel->deadline, kernel->launch_timeout_ms);
+    if (kernel->jail_made)
+        start_tree(kernel);
+    else
+        create_jail(kernel);
+}
+
+/* What the operator and every client hear of a death. */
+static void tell_death(struct kernel *kernel) {
+    const char *sentence = kernel->fate.sentence;
+    kernel->life = LIFE_DEAD;
+    kernel_end_requests(kernel, kernel->fate.reason, sentence);
+    kernel_say_status(kernel, "dead", (struct slice){0});
+    kernel->context->on_trouble(kernel->id, sentence);
+    tell_waiters(kernel, EIO, sentence);
+}
+
+static void end_jail(struct kernel *kernel) {
+    drop_link(kernel);
+    loop_timer_stop(kernel->deadline);
+    kernels_hide(kernel->kernels, kernel);
+    struct rpc_jail_end body = {.head.kind = RPC_JAIL_END};
+    memcpy(body.jail, kernel->uuid, ID_BYTES);
+    kernel->life = LIFE_ENDING;
+    kernel_end_requests(kernel, REASON_deleted, reason_entry(REASON_deleted)->sentence);
+    struct kernel_client *client;
+    list_for_each (client, &kernel->clients, link) {
+        list_remove(&client->link);
+        client->on_end(client, REASON_deleted);
+    }
+    ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_ended);
+}
+
+/* The kernel's processes are gone and nobody here asked for it. */
+static void die(struct kernel *kernel) {
+    drop_link(kernel);
+    loop_timer_stop(kernel->deadline);
+    if (!kernel->shutdown_asked)
+        tell_death(kernel);
+    else if (kernel->shutdown_restarts) {
+        kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
+        kernel_say_status(kernel, "restarting", (struct slice){0});
+        launch(kernel);
+    } else
+        end_jail(kernel);
+}
+
+static void probe(struct kernel *kernel) {
+    kernel_ask(kernel, MSG_SHELL, "kernel_info_request");
+    loop_timer_start(kernel->probe, PROBE_MS);
+}
+
+static void begin_probing(struct kernel *kernel) {
+    kernel->life = LIFE_PROBING;
+    probe(kernel);
+}
+
+static void become_ready(struct kernel *kernel) {
+    loop_timer_stop(kernel->deadline);
+    loop_timer_stop(kernel->probe);
+    kernel->life = LIFE_READY;
+    kernel_send_waiting(kernel);
+    tell_waiters(kernel, 0, "");
+}
+
+static void drain(struct kernel *kernel) {
+    loop_timer_stop(kernel->probe);
+    kernel->life = LIFE_DRAINING;
+    link_drain(kernel->link_to_kernel);
+}
+
+static void stop_for_timeout(struct kernel *kernel) {
+    char sentence[ERR_TEXT_MAX];
+    snprintf(sentence, sizeof sentence,
+             "the kernel did not answer within %lld ms (launch_timeout_ms)",
+             (long long)kernel->launch_timeout_ms);
+    set_fate(kernel, REASON_timeout, slice_from_text(sentence));
+    drop_link(kernel);
+    kill_tree(kernel);
+}
+
+static void time_out_jail(struct kernel *kernel) {
+    set_fate(kernel, REASON_timeout, SLICE_LITERAL("the jail was not made in time"));
+    die(kernel);
+}
+
+static void stop_for_failure(struct kernel *kernel) {
+    drop_link(kernel);
+    kill_tree(kernel);
+}
+
+static void end_for_restart(struct kernel *kernel) {
+    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    drop_link(kernel);
+    kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
+    kernel_say_status(kernel, "restarting", (struct slice){0});
+}
+
+static void stop_for_restart(struct kernel *kernel) {
+    end_for_restart(kernel);
+    loop_timer_stop(kernel->deadline);
+    kill_tree(kernel);
+}
+
+static void launch_again(struct kernel *kernel) {
+    end_for_restart(kernel);
+    launch(kernel);
+}
+
+static void after_stop(struct kernel *kernel) {
+    if (kernel->fate.reason == REASON_NONE)
+        launch(kernel);
+    else
+        die(kernel);
+}
+
+static void restart_after_stop(struct kernel *kernel) {
+    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+}
+
+/* A restart of what is being made anew is that making; its waiters wait with the others. */
+static void join(struct kernel *kernel) {
+    (void)kernel;
+}
+
+typedef void step(struct kernel *kernel);
+
+static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
+    [LIFE_JAILING] = {[JAIL_MADE] = start_tree,
+                      [JAIL_REFUSED] = die,
+                      [TIMED_OUT] = time_out_jail,
+                      [RESTART] = join,
+                      [DELETE] = end_jail},
+    [LIFE_LAUNCHING] = {[TREE_REFUSED] = die,
+                        [TREE_ENDED] = die,
+                        [TIMED_OUT] = stop_for_timeout,
+                        [RESTART] = stop_for_restart,
+                        [DELETE] = end_jail},
+    [LIFE_LINKING] = {[LINKED] = begin_probing,
+                      [LINK_FAILED] = stop_for_failure,
+                      [TREE_ENDED] = die,
+                      [TIMED_OUT] = stop_for_timeout,
+                      [RESTART] = stop_for_restart,
+                      [DELETE] = end_jail},
+    [LIFE_PROBING] = {[ANSWERED] = become_ready,
+                      [TREE_ENDED] = drain,
+                      [TIMED_OUT] = stop_for_timeout,
+                      [RESTART] = stop_for_restart,
+                      [DELETE] = end_jail},
+    [LIFE_READY] = {[TREE_ENDED] = drain, [RESTART] = stop_for_restart, [DELETE] = end_jail},
+    [LIFE_DRAINING] = {[DRAINED] = die, [RESTART] = launch_again, [DELETE] = end_jail},
+    [LIFE_STOPPING] = {[TREE_ENDED] = after_stop,
+                       [TREE_REFUSED] = after_stop,
+                       [RESTART] = restart_after_stop,
+                       [DELETE] = end_jail},
+    [LIFE_DEAD] = {[RESTART] = launch_again, [DELETE] = end_jail},
+};
+
+static void happen(struct kernel *kernel, enum happening happening) {
+    step *act = steps[kernel->life][happening];
+    if (act)
+        act(kernel);
+}
+
+/* -- what happens ----------------------------------------------------------------------------- */
+
+void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet) {
+    if (kernel->life != LIFE_LAUNCHING || packet->fd_count != CONNECTION_PORT_COUNT)
+        return;
+    struct link_events events = kernel_link_events;
+    events.context = kernel;
+    kernel->link_to_kernel = link_create_take(kernel->context->loop, kernel->context->zmq,
+                                              slice_from_text(kernel->key), packet->fds, &events);
+    for (size_t i = 0; i < packet->fd_count; i++)
+        packet->fds[i] = -1;
+    kernel->life = LIFE_LINKING;
+}
+
+void kernel_on_linked(void *context) {
+    happen(context, LINKED);
+}
+
+void kernel_on_link_failed(void *context, const struct err *err) {
+    struct kernel *kernel = context;
+    set_fate(kernel, REASON_failed, slice_from_text(err->text));
+    happen(kernel, LINK_FAILED);
+}
+
+void kernel_on_drained(void *context) {
+    happen(context, DRAINED);
+}
+
+void kernel_on_answer(struct kernel *kernel, enum msg_channel channel) {
+    if (channel == MSG_SHELL)
+        kernel->shell_answered = true;
+    if (channel == MSG_IOPUB)
+        kernel->iopub_answered = true;
+    if (kernel->shell_answered && kernel->iopub_answered)
+        happen(kernel, ANSWERED);
+}
+
+struct cause_entry {
+    enum rpc_cause cause;
+    enum reason reason;
+    const char *sentence;
+    bool has_status;
+};
+
+static const struct cause_entry *cause_entry(uint32_t cause) {
+    static const struct cause_entry entries[] = {
+        {RPC_CAUSE_EXIT, REASON_exit, "the kernel left by itself with exit status", true},
+        {RPC_CAUSE_SIGNAL, REASON_signal, "the kernel was ended by signal", true},
+        {RPC_CAUSE_OOM, REASON_oom, "the kernel was ended by its memory limit", false},
+        {RPC_CAUSE_FAILED, REASON_failed, "the kernel could not be started", false},
+        {RPC_CAUSE_KILLED, REASON_signal, "the kernel was killed by the warden", false},
+    };
+    size_t at = 0;
+    while (at + 1 < sizeof entries / sizeof *entries && entries[at].cause != (enum rpc_cause)cause)
+        at++;
+    return &entries[at];
+}
+
+/* What the kernel printed last: the whole of a sentence of the warden's, else the last line, since
+ * that line usually tells why. */
+static struct slice last_words(const struct rpc_packet *packet) {
+    struct slice tail = slice_make(packet->tail, packet->tail_size);
+    while (tail.size && tail.data[tail.size - 1] == '\n')
+        tail.size--;
+    const uint8_t *line = tail.size ? memrchr(tail.data, '\n', tail.size) : NULL;
+    if (line && packet->tree_ended.cause != RPC_CAUSE_FAILED)
+        tail = slice_from(tail, (size_t)(line + 1 - tail.data));
+    return tail;
+}
+
+/* The fate in words: the cause, a signal's name, and of a kernel that never became ready its last
+ * words. */
+static void read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
+    const struct rpc_tree_ended *ended = &packet->tree_ended;
+    const struct cause_entry *entry = cause_entry(ended->cause);
+    cleanup_text struct text sentence = {0};
+    text_append_text(&sentence, entry->sentence);
+    if (entry->has_status)
+        text_append_format(&sentence, " %d", ended->status);
+    const char *name = ended->cause == RPC_CAUSE_SIGNAL ? sigabbrev_np(ended->status) : NULL;
+    if (name)
+        text_append_format(&sentence, " (SIG%s)", name);
+    struct slice words = last_words(packet);
+    if (kernel->life < LIFE_READY && words.size) {
+        text_append_text(&sentence, ": ");
+        text_append(&sentence, words);
+    }
+    set_fate(kernel, entry->reason, text_slice(&sentence));
+}
+
+void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet) {
+    forget_tree(kernel);
+    if (kernel->life != LIFE_STOPPING)
+        read_fate(kernel, packet);
+    happen(kernel, TREE_ENDED);
+}
+
+static void on_deadline(void *context) {
+    happen(context, TIMED_OUT);
+}
+
+static void on_probe_timer(void *context) {
+    probe(context);
+}
+
+/* -- what clients ask ------------------------------------------------------------------------- */
+
+void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter) {
+    list_append(&kernel->waiters, &waiter->link);
+    happen(kernel, RESTART);
+}
+
+void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter) {
+    tell_waiters(kernel, ECANCELED, reason_entry(REASON_deleted)->sentence);
+    if (waiter)
+        list_append(&kernel->waiters, &waiter->link);
+    happen(kernel, DELETE);
+}
+
+int kernel_interrupt(struct kernel *kernel, struct err *err) {
+    if (kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING)
+        return err_set(err, ESRCH, "the kernel is dead: %s", kernel->fate.sentence);
+    if (kernel->life != LIFE_READY)
+        return err_set(err, EBUSY, "the kernel is %s: there is nothing to interrupt yet",
+                       kernel_execution_state(kernel));
+    if (kernel->interrupt_by_message) {
+        kernel_ask(kernel, MSG_CONTROL, "interrupt_request");
+        return 0;
+    }
+    struct rpc_tree_signal body = {
+        .head.kind = RPC_TREE_SIGNAL, .tree = kernel->tree, .signal = SIGINT};
+    warden_request(kernel->context->warden, &body, sizeof body, (struct slice){0}, NULL, NULL);
+    return 0;
+}
+
+const char *kernel_execution_state(const struct kernel *kernel) {
+    static const char *const names[LIFE_COUNT] = {
+        [LIFE_JAILING] = "starting", [LIFE_LAUNCHING] = "starting", [LIFE_LINKING] = "starting",
+        [LIFE_PROBING] = "starting", [LIFE_DRAINING] = "dead",      [LIFE_STOPPING] = "restarting",
+        [LIFE_DEAD] = "dead",        [LIFE_ENDING] = "terminating",
+    };
+    if (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE)
+        return "dead";
+    if (kernel->life == LIFE_READY)
+        return pending_is_busy(&kernel->pending) ? "busy" : "idle";
+    return names[kernel->life];
+}
+
+const char *kernel_reason(const struct kernel *kernel) {
+    return kernel->life == LIFE_DEAD ? kernel->fate.sentence : NULL;
+}
+
+/* -- life itself ------------------------------------------------------------------------------ */
+
+struct kernel *kernel_create(struct kernels *kernels, const struct kernels_context *context,
+                             const struct kernel_start *start) {
+    struct kernel *kernel = mem_zalloc(1, sizeof *kernel);
+    kernel->kernels = kernels;
+    kernel->context = context;
+    id_make(kernel->uuid);
+    id_format(kernel->uuid, kernel->id);
+    uint8_t own[ID_BYTES];
+    id_make(own);
+    id_format(own, kernel->own_session);
+    kernel->kernel_session = mem_strdup(kernel->own_session);
+    kernel->spec_name = mem_strdup(start->spec->name);
+    kernel->spec_number = start->spec->number;
+    kernel->interrupt_by_message = start->spec->interrupt_by_message;
+    cleanup_text struct text environment = {0};
+    text_append(&environment, start->environment);
+    text_append_format(&environment, "KERNEL_ID=%s", kernel->id);
+    text_append(&environment, slice_make("", 1));
+    kernel->environment = bytes_copy(text_slice(&environment));
+    kernel->launch_timeout_ms =
+        start->launch_timeout_ms ? start->launch_timeout_ms : context->params->launch_timeout_ms;
+    kernel->deadline = loop_timer_create(context->loop, on_deadline, kernel);
+    kernel->probe = loop_timer_create(context->loop, on_probe_timer, kernel);
+    list_init(&kernel->waiters);
+    list_init(&kernel->clients);
+    list_init(&kernel->waiting);
+    pending_init(&kernel->pending);
+    kernel->last_activity_us = id_now_us();
+    launch(kernel);
+    return kernel;
+}
+
+void kernel_destroy(struct kernel *kernel) {
+    drop_link(kernel);
+    loop_timer_destroy(kernel->deadline);
+    loop_timer_destroy(kernel->probe);
+    kernel_drop_waiting(kernel);
+    pending_finish(&kernel->pending);
+    mem_free(kernel->fate.sentence);
+    bytes_unref(kernel->environment);
+    bytes_unref(kernel->info);
+    mem_free(kernel->spec_name);
+    mem_free(kernel->kernel_session);
+    mem_free(kernel);
+}

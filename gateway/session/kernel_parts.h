@@ -1,0 +1,104 @@
+/* kernel_parts - what the files of one kernel share: kernel_life.c (how it starts and ends) and
+ * kernel_relay.c (what passes through it). Nobody else includes this. */
+#pragma once
+
+#include "base/text.h"
+#include "session/ids.h"
+#include "session/kernel.h"
+#include "session/kernels.h"
+#include "session/link.h"
+#include "session/pending.h"
+#include "session/warden.h"
+
+enum life {
+    LIFE_JAILING,   /* the warden makes the jail */
+    LIFE_LAUNCHING, /* the tree starts; its sockets are awaited */
+    LIFE_LINKING,   /* ZeroMQ connects */
+    LIFE_PROBING,   /* the kernel's first answers are awaited */
+    LIFE_READY,
+    LIFE_DRAINING, /* its processes are gone; its last messages are read */
+    LIFE_STOPPING, /* the warden kills the tree, for a restart or after a failure */
+    LIFE_DEAD,
+    LIFE_ENDING, /* the warden ends the jail; kernels_find does not find it */
+    LIFE_COUNT
+};
+
+/* Why the kernel is or will be dead. */
+struct fate {
+    enum reason reason; /* REASON_NONE: a restart follows */
+    char *sentence;     /* UTF-8, whatever the kernel printed */
+};
+
+/* A message that waits for the kernel to be ready. */
+struct waiting_message {
+    struct list link;
+    struct msg msg; /* into data */
+    struct slice *buffers;
+    size_t size;
+    uint8_t data[];
+};
+
+struct kernel {
+    struct list link; /* of kernels->all */
+    struct kernels *kernels;
+    const struct kernels_context *context;
+    uint8_t uuid[ID_BYTES];
+    char id[ID_TEXT_SIZE];
+    char *spec_name;
+    uint32_t spec_number;
+    bool interrupt_by_message;
+    struct bytes *environment;
+    int64_t launch_timeout_ms;
+
+    enum life life;
+    struct fate fate;
+    bool jail_made;
+    uint64_t tree;  /* 0: none */
+    unsigned calls; /* requests to the warden whose answers will name this kernel */
+    struct link *link_to_kernel;
+    char key[ID_TEXT_SIZE];      /* signs its messages */
+    struct loop_timer *deadline; /* of a launch */
+    struct loop_timer *probe;
+    bool shell_answered, iopub_answered;
+    struct list waiters; /* for the end of a restart or a deletion */
+
+    struct list clients;
+    struct pending pending;
+    struct list waiting; /* waiting_message, until LIFE_READY */
+    size_t waiting_bytes;
+    char own_session[ID_TEXT_SIZE]; /* of the gateway's own requests to the kernel */
+    char *kernel_session;           /* of the kernel's last message, for what is said in its name */
+    struct bytes *info;             /* content of its last kernel_info_reply */
+    bool shutdown_asked, shutdown_restarts; /* by a client's shutdown_request */
+    int64_t last_activity_us;
+};
+
+/* kernel_life.c */
+struct kernel *kernel_create(struct kernels *kernels, const struct kernels_context *context,
+                             const struct kernel_start *start);
+void kernel_destroy(struct kernel *kernel);
+void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet);
+void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet);
+/* The kernel said something that answers the gateway's own requests. */
+void kernel_on_answer(struct kernel *kernel, enum msg_channel channel);
+
+/* kernel_relay.c */
+extern const struct link_events kernel_link_events;
+/* Sends a request of the gateway's own; its answers are not shown to clients. */
+void kernel_ask(struct kernel *kernel, enum msg_channel channel, const char *msg_type);
+/* Says a status to every client. parent_header may be empty. */
+void kernel_say_status(struct kernel *kernel, const char *state, struct slice parent_header);
+/* Ends everything that is open or waits, each with error, reply and idle. */
+void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence);
+/* Sends what waited. */
+void kernel_send_waiting(struct kernel *kernel);
+void kernel_drop_waiting(struct kernel *kernel);
+/* kernels.c */
+uint64_t kernels_next_tree(struct kernels *kernels, struct kernel *kernel);
+void kernels_forget_tree(struct kernels *kernels, uint64_t tree);
+void kernels_hide(struct kernels *kernels, struct kernel *kernel);
+void kernels_remove(struct kernels *kernels, struct kernel *kernel);
+/* kernel_life.c, for link events */
+void kernel_on_linked(void *context);
+void kernel_on_link_failed(void *context, const struct err *err);
+void kernel_on_drained(void *context);

@@ -1,0 +1,144 @@
+#include "session/specs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+/* The whole of a regular file, or NULL with a sentence. */
+static struct bytes *read_whole(int fd, const char *name, struct err *err) {
+    cleanup_text struct text content = {0};
+    uint8_t chunk[16 * 1024];
+    for (off_t at = 0;; at = (off_t)content.size) {
+        ssize_t count = pread(fd, chunk, sizeof chunk, at);
+        if (count < 0) {
+            err_errno(err, errno, "read %s", name);
+            return NULL;
+        }
+        if (count == 0)
+            return bytes_copy(text_slice(&content));
+        text_append(&content, slice_make(chunk, (size_t)count));
+        if (content.size > SPEC_FILE_MAX) {
+            err_set(err, EFBIG, "%s is larger than %d bytes", name, SPEC_FILE_MAX);
+            return NULL;
+        }
+    }
+}
+
+static void destroy(struct spec *spec) {
+    for (size_t i = 0; i < spec->resource_count; i++) {
+        mem_free(spec->resources[i].name);
+        bytes_unref(spec->resources[i].content);
+    }
+    json_decref(spec->content);
+    mem_free(spec->name);
+    mem_free(spec);
+}
+
+/* What JupyterLab's validator demands (contract 1.1), else it drops the kernelspec in silence. */
+static int check(const json_t *content, struct err *err) {
+    if (!json_is_object(content))
+        return err_set(err, EINVAL, "kernel.json is not an object");
+    if (!json_is_array(json_object_get(content, "argv")) ||
+        json_array_size(json_object_get(content, "argv")) == 0)
+        return err_set(err, EINVAL, "argv is not a list of strings");
+    static const char *const strings[] = {"display_name", "language"};
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        if (!json_is_string(json_object_get(content, strings[i])))
+            return err_set(err, EINVAL, "%s is not a string", strings[i]);
+    static const char *const objects[] = {"env", "metadata"};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        const json_t *value = json_object_get(content, objects[i]);
+        if (value && !json_is_object(value))
+            return err_set(err, EINVAL, "%s is not an object", objects[i]);
+    }
+    return 0;
+}
+
+static int load_content(struct spec *spec, int fd, struct err *err) {
+    cleanup_bytes struct bytes *text = read_whole(fd, "kernel.json", err);
+    if (!text)
+        return -err->code;
+    json_error_t problem;
+    spec->content = json_loadb((const char *)text->data, text->size, 0, &problem);
+    if (!spec->content)
+        return err_set(err, EINVAL, "kernel.json line %d: %s", problem.line, problem.text);
+    const char *mode = json_string_value(json_object_get(spec->content, "interrupt_mode"));
+    spec->interrupt_by_message = mode && strcmp(mode, "message") == 0;
+    return check(spec->content, err);
+}
+
+static int load_resources(struct spec *spec, const struct rpc_packet *packet, struct err *err) {
+    for (size_t i = 1; i < packet->fd_count && i < RPC_SPEC_FILES_MAX; i++) {
+        const char *name = packet->spec.files[i];
+        struct bytes *content = read_whole(packet->fds[i], name, err);
+        if (!content)
+            return -err->code;
+        spec->resources[spec->resource_count++] =
+            (struct spec_resource){mem_copy_text(name, strnlen(name, 64)), content};
+    }
+    return 0;
+}
+
+static void insert(struct specs *specs, struct spec *spec) {
+    size_t at = 0;
+    while (at < specs->count && strcmp(specs->entries[at]->name, spec->name) < 0)
+        at++;
+    if (at < specs->count && strcmp(specs->entries[at]->name, spec->name) == 0) {
+        destroy(specs->entries[at]);
+        specs->entries[at] = spec;
+        return;
+    }
+    specs->entries = mem_realloc(specs->entries, (specs->count + 1) * sizeof *specs->entries);
+    memmove(specs->entries + at + 1, specs->entries + at,
+            (specs->count - at) * sizeof *specs->entries);
+    specs->entries[at] = spec;
+    specs->count++;
+}
+
+int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *err) {
+    struct spec *spec = mem_zalloc(1, sizeof *spec);
+    spec->name = mem_copy_text(packet->spec.name, strnlen(packet->spec.name, RPC_NAME_MAX));
+    spec->number = packet->spec.spec;
+    spec->generation = packet->spec.generation;
+    int result = packet->fd_count == 0 ? err_set(err, EINVAL, "no kernel.json") : 0;
+    if (result == 0)
+        result = load_content(spec, packet->fds[0], err);
+    if (result == 0)
+        result = load_resources(spec, packet, err);
+    if (result < 0) {
+        err_wrap(err, "kernelspec %s", spec->name);
+        destroy(spec);
+        return result;
+    }
+    insert(specs, spec);
+    return 0;
+}
+
+void specs_keep_generation(struct specs *specs, uint32_t generation) {
+    size_t kept = 0;
+    for (size_t i = 0; i < specs->count; i++) {
+        if (specs->entries[i]->generation == generation)
+            specs->entries[kept++] = specs->entries[i];
+        else
+            destroy(specs->entries[i]);
+    }
+    specs->count = kept;
+    specs->generation = generation;
+}
+
+const struct spec *specs_find(const struct specs *specs, const char *name) {
+    for (size_t i = 0; i < specs->count; i++)
+        if (strcmp(specs->entries[i]->name, name) == 0)
+            return specs->entries[i];
+    return NULL;
+}
+
+void specs_finish(struct specs *specs) {
+    for (size_t i = 0; i < specs->count; i++)
+        destroy(specs->entries[i]);
+    mem_free(specs->entries);
+    *specs = (struct specs){0};
+}
