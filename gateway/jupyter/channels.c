@@ -1,0 +1,114 @@
+/* channels - a kernel's WebSocket, in both encodings. The upgrade is answered at once; what is sent
+ * before the kernel is ready waits in the session. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "jupyter/exchange.h"
+#include "jupyter/handlers.h"
+#include "wire/ws_legacy.h"
+#include "wire/ws_v1.h"
+
+struct channels {
+    struct kernel_client client; /* attached while kernel is set */
+    struct jupyter *jupyter;
+    struct ws *ws;
+    struct kernel *kernel;
+    enum encoding encoding;
+    char *session_id;
+};
+
+static void send_message(struct kernel_client *client, struct outgoing *outgoing) {
+    struct channels *channels = LIST_ENTRY(client, struct channels, client);
+    bool binary;
+    struct bytes *payload = outgoing_encode(outgoing, channels->encoding, &binary);
+    ws_send(channels->ws, payload, binary);
+}
+
+/* 1000 is for what will not come back: a deleted kernel, and a socket whose place was taken
+ * (JupyterLab does not reconnect then). */
+static void end(struct kernel_client *client, enum reason reason) {
+    struct channels *channels = LIST_ENTRY(client, struct channels, client);
+    channels->kernel = NULL;
+    ws_close(channels->ws, 1000,
+             reason == REASON_deleted ? reason_entry(reason)->sentence
+                                      : "a newer connection has the same session_id");
+}
+
+static int decode(struct channels *channels, struct slice payload, bool binary,
+                  struct slice *buffers, struct msg *ret_msg, struct err *err) {
+    if (channels->encoding == ENCODING_V1 && binary)
+        return ws_v1_decode(payload, buffers, ret_msg, err);
+    return binary ? ws_legacy_decode_binary(payload, buffers, ret_msg, err)
+                  : ws_legacy_decode_text(payload, ret_msg, err);
+}
+
+static void on_message(void *context, struct slice payload, bool binary) {
+    struct channels *channels = context;
+    static struct slice buffers[MSG_BUFFERS_MAX]; /* used by one call at a time on the one thread */
+    struct msg msg;
+    struct msg_header header = {0};
+    struct err err;
+    if (!channels->kernel)
+        return; /* closing */
+    int result = decode(channels, payload, binary, buffers, &msg, &err);
+    if (result == -ENOENT)
+        return; /* an unknown channel: ignored, as Jupyter does */
+    if (result == 0)
+        result = msg_header_parse(msg.header, &header, &err);
+    if (result < 0) {
+        ws_close(channels->ws, 1007, err.text);
+        return;
+    }
+    kernel_receive(channels->kernel, &channels->client, &msg, &header);
+    msg_header_finish(&header);
+}
+
+static void on_close(void *context, uint16_t code, struct slice reason) {
+    (void)code, (void)reason;
+    struct channels *channels = context;
+    if (channels->kernel)
+        kernel_detach(channels->kernel, &channels->client);
+    mem_free(channels->session_id);
+    mem_free(channels);
+}
+
+/* Whether a comma-separated header offers the subprotocol. */
+static bool offers(struct slice list, const char *wanted) {
+    while (list.size > 0) {
+        const uint8_t *comma = memchr(list.data, ',', list.size);
+        struct slice item = slice_make(list.data, comma ? (size_t)(comma - list.data) : list.size);
+        list = comma ? slice_from(list, item.size + 1) : (struct slice){0};
+        while (item.size && (*item.data == ' ' || *item.data == '\t'))
+            item = slice_from(item, 1);
+        while (item.size && (item.data[item.size - 1] == ' ' || item.data[item.size - 1] == '\t'))
+            item.size--;
+        if (slice_equal_text(item, wanted))
+            return true;
+    }
+    return false;
+}
+
+void channels_get(struct exchange *exchange) {
+    struct http_request *request = exchange->request;
+    struct kernel *kernel = find_kernel(exchange);
+    if (!kernel)
+        return;
+    if (!http_request_is_websocket(request)) {
+        reply_error(request, 400, "not_a_websocket", "this path is for WebSocket upgrades alone");
+        return;
+    }
+    struct channels *channels = mem_zalloc(1, sizeof *channels);
+    char *session_id = http_query_get(http_request_query(request), "session_id");
+    channels->jupyter = exchange->jupyter;
+    channels->session_id = session_id ? session_id : mem_strdup("");
+    channels->kernel = kernel;
+    channels->client = (struct kernel_client){
+        .session_id = channels->session_id, .on_message = send_message, .on_end = end};
+    list_init(&channels->client.link);
+    bool v1 = offers(http_request_header(request, "Sec-WebSocket-Protocol"), WS_V1_SUBPROTOCOL);
+    channels->encoding = v1 ? ENCODING_V1 : ENCODING_LEGACY;
+    struct ws_events events = {.on_message = on_message, .on_close = on_close, .context = channels};
+    channels->ws = ws_accept(request, v1 ? WS_V1_SUBPROTOCOL : NULL, NULL, 0, &events);
+    kernel_attach(kernel, &channels->client);
+}

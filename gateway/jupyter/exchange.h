@@ -1,0 +1,36 @@
+/* exchange - one request on its way through the face: what routes.def's handlers get. */
+#pragma once
+
+#include <jansson.h>
+
+#include "http/http.h"
+#include "jupyter/jupyter.h"
+
+enum { ROUTE_ARGUMENTS_MAX = 2 };
+
+struct jupyter {
+    struct jupyter_context context;
+    int64_t started_us;
+};
+
+struct exchange {
+    struct jupyter *jupyter;
+    struct http_request *request;
+    const char *arguments[ROUTE_ARGUMENTS_MAX]; /* the decoded {…} segments of the path */
+};
+
+/* Answers with a JSON value, which is taken over. location may be NULL. */
+void reply_json(struct http_request *request, int status, json_t *value, const char *location);
+/* Answers with {"reason", "message", "code"}; reason is HTTP's phrase for the status, code is
+ * stable, message a sentence. Gateway clients read reason and message, JupyterLab message. */
+__attribute__((format(printf, 4, 5))) void reply_error(struct http_request *request, int status,
+                                                       const char *code, const char *format, ...);
+/* 204 */
+void reply_nothing(struct http_request *request);
+/* 404 where there is no such kernel, which is NULL then. */
+struct kernel *find_kernel(const struct exchange *exchange);
+/* One kernel as clients want it: last_activity with fraction and Z, connections as a number. */
+json_t *kernel_model(struct kernel *kernel);
+
+/* The request's body as an object; an empty body is an empty object. NULL after a 400. */
+json_t *read_body(struct http_request *request);

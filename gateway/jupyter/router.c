@@ -1,0 +1,134 @@
+/* router - from a path to a handler, by the table in routes.def. */
+#include <stdio.h>
+
+#include "auth/auth.h"
+#include "base/cleanup.h"
+#include "jupyter/exchange.h"
+#include "jupyter/handlers.h"
+#include "session/ids.h"
+
+enum access { OPEN, TOKEN };
+
+struct route {
+    const char *method, *path;
+    void (*handle)(struct exchange *exchange);
+    enum access access;
+};
+
+static const struct route routes[] = {
+#define ROUTE(method, path, handler, access) {#method, path, handler, access},
+#include "jupyter/routes.def"
+#undef ROUTE
+};
+
+/* One segment off the front of path, without its slash; path begins with "/". */
+static struct slice next_segment(struct slice *path) {
+    struct slice rest = slice_from(*path, 1);
+    const uint8_t *slash = rest.size ? memchr(rest.data, '/', rest.size) : NULL;
+    size_t size = slash ? (size_t)(slash - rest.data) : rest.size;
+    *path = slice_from(rest, size);
+    return slice_make(rest.data, size);
+}
+
+/* Whether path fits pattern; the segments that stand for {} are written undecoded. */
+static bool match(const char *pattern_text, struct slice path, struct slice *ret_arguments) {
+    struct slice pattern = slice_from_text(pattern_text);
+    size_t count = 0;
+    while (pattern.size > 0 && path.size > 0) {
+        struct slice expected = next_segment(&pattern), segment = next_segment(&path);
+        if (slice_equal_text(expected, "{}") && segment.size > 0)
+            ret_arguments[count++] = segment;
+        else if (!slice_equal(expected, segment))
+            return false;
+    }
+    return pattern.size == 0 && path.size == 0;
+}
+
+struct found {
+    const struct route *route; /* NULL: see path_exists */
+    bool path_exists;
+    struct slice arguments[ROUTE_ARGUMENTS_MAX];
+};
+
+static struct found find_route(struct slice method, struct slice path) {
+    struct found found = {0};
+    if (slice_equal_text(method, "HEAD"))
+        method = SLICE_LITERAL("GET");
+    for (size_t i = 0; i < sizeof routes / sizeof *routes && !found.route; i++) {
+        struct slice arguments[ROUTE_ARGUMENTS_MAX] = {{0}};
+        if (!match(routes[i].path, path, arguments))
+            continue;
+        found.path_exists = true;
+        if (!slice_equal_text(method, routes[i].method))
+            continue;
+        found.route = &routes[i];
+        memcpy(found.arguments, arguments, sizeof arguments);
+    }
+    return found;
+}
+
+static void free_arguments(char *const *decoded) {
+    for (int i = 0; i < ROUTE_ARGUMENTS_MAX; i++)
+        mem_free(decoded[i]);
+}
+
+static void handle(struct exchange *exchange, const struct found *found) {
+    char *decoded[ROUTE_ARGUMENTS_MAX] = {0};
+    for (int i = 0; i < ROUTE_ARGUMENTS_MAX && found->arguments[i].data; i++) {
+        if (http_percent_decode(found->arguments[i], false, &decoded[i]) < 0) {
+            free_arguments(decoded);
+            reply_error(exchange->request, 400, "invalid_path",
+                        "the path holds a percent sign without two hexadecimal digits, or a NUL");
+            return;
+        }
+        exchange->arguments[i] = decoded[i];
+    }
+    found->route->handle(exchange);
+    free_arguments(decoded);
+}
+
+/* A trailing slash means the same resource. */
+static struct slice without_trailing_slash(struct slice path) {
+    while (path.size > 1 && path.data[path.size - 1] == '/')
+        path.size--;
+    return path;
+}
+
+static void reply_unrouted(struct http_request *request, struct slice method, struct slice path,
+                           bool path_exists) {
+    if (path_exists)
+        reply_error(request, 405, "method_not_allowed", "%.*s is not for %.*s", (int)method.size,
+                    (const char *)method.data, (int)path.size, (const char *)path.data);
+    else
+        reply_error(request, 404, "not_found", "there is nothing at %.*s", (int)path.size,
+                    (const char *)path.data);
+}
+
+void jupyter_on_request(void *context, struct http_request *request) {
+    struct exchange exchange = {.jupyter = context, .request = request};
+    struct slice method = http_request_method(request);
+    if (slice_equal_text(method, "OPTIONS")) { /* a preflight carries no token */
+        reply_nothing(request);
+        return;
+    }
+    struct auth_answer answer = auth_check(exchange.jupyter->context.auth, request);
+    struct slice path = without_trailing_slash(answer.path);
+    struct found found = find_route(method, path);
+    if (answer.status && !(found.route && found.route->access == OPEN))
+        reply_error(request, answer.status, "unauthorized", "%s", answer.message);
+    else if (found.route)
+        handle(&exchange, &found);
+    else
+        reply_unrouted(request, method, path, found.path_exists);
+}
+
+struct jupyter *jupyter_create(const struct jupyter_context *context) {
+    struct jupyter *jupyter = mem_zalloc(1, sizeof *jupyter);
+    jupyter->context = *context;
+    jupyter->started_us = id_now_us();
+    return jupyter;
+}
+
+void jupyter_destroy(struct jupyter *jupyter) {
+    mem_free(jupyter);
+}
