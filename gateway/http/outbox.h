@@ -1,0 +1,34 @@
+/* outbox - bytes on their way to a socket. What the socket takes at once is never copied; what has
+ * to wait lies in an evbuffer, large pieces by reference. Sends with MSG_NOSIGNAL, so nothing
+ * depends on who ignores SIGPIPE. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/slice.h"
+
+struct evbuffer;
+
+/* All zero but for fd is an empty outbox. */
+struct outbox {
+    int fd;                 /* borrowed */
+    struct evbuffer *queue; /* NULL: nothing waits */
+};
+
+enum { PIECES_MAX = 4 };
+
+struct piece {
+    struct slice data;
+    struct bytes *owner; /* what data lies in, referenced while it waits; NULL: it is copied */
+};
+
+/* Sends the pieces in one system call where nothing waits, else queues them. 0, or a negative errno
+ * when the socket is broken. */
+int outbox_send(struct outbox *outbox, const struct piece *pieces, size_t count);
+/* Sends once from the queue. Returns the bytes sent (0: not now) or a negative errno. */
+ssize_t outbox_flush(struct outbox *outbox);
+/* Bytes that wait. */
+size_t outbox_size(const struct outbox *outbox);
+void outbox_finish(struct outbox *outbox);

@@ -1,0 +1,19 @@
+/* reply - the head of an answer, as text. */
+#pragma once
+
+#include "base/text.h"
+#include "http/server.h"
+
+struct answer {
+    int status;
+    const struct http_header *headers;
+    size_t header_count;
+    const char *lines; /* more headers, each with its CRLF; may be NULL */
+};
+
+void reply_append_head(struct text *head, struct http_server *server, const struct answer *answer);
+/* The phrase of a status, "Unknown" where it has none. */
+const char *reply_phrase(int status);
+struct http_request;
+/* Tells the owner of a stream that it may go on, where it was told to wait. */
+void reply_tell_drained(struct http_request *request, size_t queued);
