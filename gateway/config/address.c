@@ -1,3 +1,4 @@
+/* address - a resolved address as a socket wants it. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <string.h>
