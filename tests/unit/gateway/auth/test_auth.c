@@ -7,17 +7,15 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "auth/auth.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "http/http.h"
 
-/* A request as the http room would give it: header values are trimmed there. */
+/* A request as the http room would give it (header values are trimmed there), linked in place of
+ * its own; decoding is the real one. */
 struct http_request {
     const char *path, *query, *authorization; /* NULL: absent */
 };
@@ -34,45 +32,6 @@ struct slice http_request_query(const struct http_request *request) {
 }
 struct slice http_request_header(const struct http_request *request, const char *name) {
     return absent_or(strcasecmp(name, "authorization") == 0 ? request->authorization : NULL);
-}
-
-int http_percent_decode(struct slice encoded, bool plus_is_blank, char **ret_text) {
-    struct text out = {0};
-    (void)plus_is_blank;
-    text_append_text(&out, "");
-    for (size_t i = 0; i < encoded.size; i++) {
-        uint8_t byte = encoded.data[i];
-        if (byte == '%') {
-            char digits[3] = {0};
-            if (encoded.size - i < 3) {
-                text_finish(&out);
-                return -EINVAL;
-            }
-            memcpy(digits, encoded.data + i + 1, 2);
-            byte = (uint8_t)strtoul(digits, NULL, 16);
-            i += 2;
-        }
-        text_append(&out, slice_make(&byte, 1));
-    }
-    *ret_text = out.data;
-    return 0;
-}
-
-/* Parameters of one name only: enough for these tests. */
-char *http_query_get(struct slice query, const char *name) {
-    size_t size = strlen(name);
-    for (size_t at = 0; at < query.size;) {
-        const uint8_t *end = memchr(query.data + at, '&', query.size - at);
-        size_t stop = end ? (size_t)(end - query.data) : query.size;
-        char *value;
-        if (stop - at > size && memcmp(query.data + at, name, size) == 0 &&
-            query.data[at + size] == '=' &&
-            http_percent_decode(slice_make(query.data + at + size + 1, stop - at - size - 1), true,
-                                &value) == 0)
-            return value;
-        at = stop + 1;
-    }
-    return NULL;
 }
 
 static const struct {
