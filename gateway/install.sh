@@ -49,7 +49,7 @@ missing_packages() {
 }
 
 apt_quietly() {
-    DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" </dev/null >&2
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2
 }
 
 # The package lists have a lock that apt does not wait for.
