@@ -1,0 +1,76 @@
+"""Every way to build: each option configures, compiles without a warning, and what can run runs."""
+
+import subprocess
+
+import cellblock
+import pytest
+
+CLANG = "-DCMAKE_C_COMPILER=clang"
+VARIANTS = {
+    "release": [],
+    "thread": ["-DCELLBLOCK_TESTS=ON", "-DCELLBLOCK_SANITIZE=thread"],
+    "coverage": ["-DCELLBLOCK_TESTS=ON", "-DCELLBLOCK_COVERAGE=ON", CLANG],
+    "fuzz": ["-DCELLBLOCK_FUZZ=ON", "-DCELLBLOCK_SANITIZE=address", CLANG],
+}
+
+BUILD_S = 600
+
+
+def run(*command, **options):
+    result = subprocess.run(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )
+    assert result.returncode == 0, result.stdout[-8000:]
+    return result.stdout
+
+
+def build(name):
+    """Beside the tests' own build folder, whose CMake options it shares; kept for the next time."""
+    folder = cellblock.BUILD.parent / "variants" / name
+    llhttp = [
+        f"-D{line}"
+        for line in (cellblock.BUILD / "CMakeCache.txt").read_text().splitlines()
+        if line.startswith("LLHTTP_ROOT:")
+    ]
+    options = [*llhttp, "-DCELLBLOCK_WERROR=ON", *VARIANTS[name]]
+    run("cmake", "-S", cellblock.ROOT, "-B", folder, "-G", "Ninja", *options)
+    run("ninja", "-C", folder)
+    return folder
+
+
+@pytest.mark.timeout(BUILD_S)
+def test_release():
+    folder = build("release")
+    for program in ("cellblock", "cellblock-warden", "cellblock-gateway", "cellblock-init"):
+        assert (folder / program).exists()
+
+
+@pytest.mark.timeout(BUILD_S)
+def test_thread():
+    run("ctest", "--test-dir", build("thread"), "--output-on-failure", "--no-tests=error", "-j2")
+
+
+@pytest.mark.timeout(BUILD_S)
+def test_coverage(tmp_path):
+    folder = build("coverage")
+    environment = {"LLVM_PROFILE_FILE": f"{tmp_path}/%p.profraw", "PATH": "/usr/bin:/bin"}
+    run("ctest", "--test-dir", folder, "--no-tests=error", "-j2", env=environment)
+    assert any(path.stat().st_size for path in tmp_path.glob("*.profraw"))
+
+
+@pytest.mark.timeout(BUILD_S)
+def test_fuzz(tmp_path):
+    """Each target over its corpus, then a few seconds' worth of inputs from a fixed seed."""
+    folder = build("fuzz")
+    sources = sorted((cellblock.ROOT / "tests" / "fuzz").rglob("fuzz_*.c"))
+    assert sources
+    for source in sources:
+        target = folder / "tests" / source.stem
+        found = tmp_path / source.stem  # what libFuzzer adds goes to the first folder
+        found.mkdir()
+        limits = ("-seed=1", "-runs=3000", "-max_total_time=20")
+        run(target, *limits, found, source.with_suffix(".corpus"), cwd=tmp_path)
