@@ -155,7 +155,7 @@ configure_and_build() {
         cmake -S "$cellblock_root" -B "$build" -G Ninja "$@" >&2
         echo "$*" >"$build/.options"
     fi
-    ninja --quiet -C "$build" >&2
+    ninja --quiet -C "$build" 2>&1 | sed '/: no work to do\.$/d' >&2
 }
 
 # build FOLDER OPTION...: configures where needed, and compiles what has changed.

@@ -153,10 +153,19 @@ class Serve:
     """A running `cellblock serve`. Use it as a context manager, or call stop() once.
 
     url has no trailing slash and no token; folder is private to this server. Variables of the
-    tests' own environment that begin with CELLBLOCK_ do not reach it.
+    tests' own environment that begin with CELLBLOCK_ do not reach it. command, when given, is what
+    becomes the server in the place of the build's own program, and start_s how long it may take.
     """
 
-    def __init__(self, *arguments, token=None, kernels=BUILD / "kernels", environment=None):
+    def __init__(
+        self,
+        *arguments,
+        token=None,
+        kernels=BUILD / "kernels",
+        environment=None,
+        command=None,
+        start_s=START_S,
+    ):
         self.token = secrets.token_hex(24) if token is None else token
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="test-serve-"))
         LOGS.mkdir(parents=True, exist_ok=True)
@@ -164,11 +173,11 @@ class Serve:
         self.returncode = None
         self._before = snapshot()
         ready = self.folder / "ready"
-        command = [BUILD / "cellblock", "serve", "--listen", "127.0.0.1:0", "--ready-file", ready]
-        if kernels:
-            command += ["--kernels", kernels]
-        if PYTHON.exists():
-            command += ["--python", PYTHON]
+        if command is None:
+            command = [BUILD / "cellblock", "serve"]
+            command += ["--python", PYTHON] if PYTHON.exists() else []
+        command += ["--listen", "127.0.0.1:0", "--ready-file", ready]
+        command += ["--kernels", kernels] if kernels else []
         outer = {name: os.environ[name] for name in os.environ if name[:10] != "CELLBLOCK_"}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
@@ -180,23 +189,23 @@ class Serve:
                 start_new_session=True,
             )
         try:
-            self.url = self._await_ready(ready)
+            self.url = self._await_ready(ready, start_s)
         except BaseException:
             self.process.kill()
             self.process.wait()
             self._clear()
             raise
 
-    def _await_ready(self, ready):
+    def _await_ready(self, ready, start_s):
         def read():
             if self.process.poll() is not None:
-                raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log()}")
+                raise AssertionError(f"serve ended with {self.process.returncode}")
             return ready.exists() and ready.read_text().strip()
 
         try:
-            parts = urllib.parse.urlsplit(wait_until(read, START_S, "the ready file").split()[0])
+            parts = urllib.parse.urlsplit(wait_until(read, start_s, "the ready file").split()[0])
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.log()}") from None
+            raise AssertionError(f"{error}:\n{self.log()}") from None
         return f"{parts.scheme}://{parts.netloc}"
 
     def _clear(self):

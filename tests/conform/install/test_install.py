@@ -1,5 +1,5 @@
-"""The shell functions behind gateway/start and tests/run: they repeat, heal, and wait for each other,
-and they say what to do where they may not do it themselves."""
+"""The shell functions behind gateway/start and tests/run: they repeat, heal, and wait for each
+other, and they say what to do where they may not do it themselves."""
 
 import concurrent.futures
 import os
