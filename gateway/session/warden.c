@@ -2,7 +2,6 @@
  * timer sends what waits; order is kept by sending nothing past a waiting packet. */
 #include "session/warden.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,9 +20,8 @@ struct open_request {
 
 struct waiting_packet {
     struct list link;
-    size_t tail_size;
-    _Alignas(8) uint8_t body[sizeof(struct rpc_tree_start)];
-    uint8_t tail[];
+    size_t body_size, tail_size;
+    _Alignas(8) uint8_t data[]; /* the body, then the tail */
 };
 
 struct warden {
@@ -76,8 +74,9 @@ static void send_waiting(void *context) {
     struct warden *warden = context;
     struct waiting_packet *packet;
     list_for_each (packet, &warden->waiting, link) {
-        int result = rpc_send(warden->fd, packet->body, slice_make(packet->tail, packet->tail_size),
-                              NULL, 0, NULL);
+        int result = rpc_send(warden->fd, packet->data,
+                              slice_make(packet->data + packet->body_size, packet->tail_size), NULL,
+                              0, NULL);
         if (result == -EAGAIN) {
             loop_timer_start(warden->retry, RETRY_MS);
             return;
@@ -117,12 +116,12 @@ void warden_destroy(struct warden *warden) {
 }
 
 static void wait_packet(struct warden *warden, const void *body, size_t size, struct slice tail) {
-    struct waiting_packet *packet = mem_alloc(sizeof *packet + tail.size);
-    assert(size <= sizeof packet->body);
-    memcpy(packet->body, body, size);
+    struct waiting_packet *packet = mem_alloc(sizeof *packet + size + tail.size);
+    packet->body_size = size;
     packet->tail_size = tail.size;
+    memcpy(packet->data, body, size);
     if (tail.size)
-        memcpy(packet->tail, tail.data, tail.size);
+        memcpy(packet->data + size, tail.data, tail.size);
     list_append(&warden->waiting, &packet->link);
 }
 
