@@ -129,6 +129,13 @@ static struct kernel_client *receiver_of(const struct msg *msg, struct request *
     return request->client;
 }
 
+/* What a kernel prints while it starts. On every Jupyter server clients subscribe later and never
+ * see it; the last of it is told where the kernel does not become ready. */
+static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_header *parent,
+                                  const struct msg_type *type) {
+    return kernel->life < LIFE_READY && !*parent->msg_id && type->id != MSG_TYPE_status;
+}
+
 static void on_message(void *context, const struct msg *msg, const struct msg_header *header,
                        const struct msg_header *parent) {
     struct kernel *kernel = context;
@@ -137,7 +144,7 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
         mem_free(kernel->kernel_session);
         kernel->kernel_session = mem_strdup(header->session);
     }
-    if (take_own(kernel, msg, header, parent, type))
+    if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent, type))
         return;
     kernel->last_activity_us = id_now_us();
     struct request *request = pending_find(&kernel->pending, parent);
