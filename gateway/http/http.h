@@ -21,18 +21,18 @@ struct ws;
 
 /* Everything a stranger can grow. Sizes in bytes, times in milliseconds. */
 struct http_limits {
-    size_t head;              /* request line and headers: 431 */
-    unsigned headers;         /* count of them: 431 */
-    size_t body;              /* whole bodies: 413 */
-    unsigned connections;     /* open at once: 503 and closed */
-    int64_t head_ms;          /* from the first byte to the end of the head: 408 */
-    int64_t body_ms;          /* without any byte of a body that is still coming: 408 */
-    int64_t idle_ms;          /* keep-alive between requests: closed */
-    size_t ws_message;        /* one WebSocket message, all fragments: 1009 */
-    unsigned ws_fragments;    /* of one message: 1009 */
-    size_t ws_queue;          /* bytes queued towards one WebSocket: 1013 */
-    int64_t ws_ping_ms;       /* a ping every so often; a silent peer is not closed for it */
-    int64_t ws_close_ms;      /* how long the peer may take to answer a close */
+    size_t head;           /* request line and headers: 431 */
+    unsigned headers;      /* count of them: 431 */
+    size_t body;           /* whole bodies: 413 */
+    unsigned connections;  /* open at once: 503 and closed */
+    int64_t head_ms;       /* from the first byte to the end of the head: 408 */
+    int64_t body_ms;       /* without any byte of a body that is still coming: 408 */
+    int64_t idle_ms;       /* keep-alive between requests: closed */
+    size_t ws_message;     /* one WebSocket message, all fragments: 1009 */
+    unsigned ws_fragments; /* of one message: 1009 */
+    size_t ws_queue;       /* bytes queued towards one WebSocket: 1013 */
+    int64_t ws_ping_ms;    /* a ping every so often; a silent peer is not closed for it */
+    int64_t ws_close_ms;   /* how long the peer may take to answer a close */
 };
 
 struct http_handler {

@@ -86,18 +86,26 @@ static int on_head(llhttp_t *llhttp) {
     return stop(fields_judge(parser));
 }
 
+static bool has_room(struct parser *parser, uint64_t size) {
+    if (size <= parser->limits->body - parser->body.size)
+        return true;
+    return refuse(&parser->refusal, 413, "body_too_large",
+                  "The body is larger than body = %zu bytes.", parser->limits->body);
+}
+
 static int on_body(llhttp_t *llhttp, const char *at, size_t size) {
     struct parser *parser = parser_of(llhttp);
-    if (size > parser->limits->body - parser->body.size)
-        return stop(refuse(&parser->refusal, 413, "body_too_large",
-                           "The body is larger than body = %zu bytes.", parser->limits->body));
+    if (!has_room(parser, size))
+        return HPE_USER;
     text_append(&parser->body, slice_make(at, size));
     return HPE_OK;
 }
 
+/* The size of a chunk is known before its first byte. */
 static int on_chunk(llhttp_t *llhttp) {
-    parser_of(llhttp)->chunks++;
-    return HPE_OK;
+    struct parser *parser = parser_of(llhttp);
+    parser->chunks++;
+    return stop(has_room(parser, llhttp->content_length));
 }
 
 static int on_end(llhttp_t *llhttp) {
@@ -127,10 +135,6 @@ void parser_finish(struct parser *parser) {
     mem_free(parser->head);
     mem_free(parser->fields);
     text_finish(&parser->body);
-}
-
-bool parser_has_begun(const struct parser *parser) {
-    return parser->scan.at > 0;
 }
 
 static enum parser_state refused(struct parser *parser, const char *why) {

@@ -49,8 +49,6 @@ void parser_finish(struct parser *parser);
 /* input begins at the first byte that was not consumed. A head is consumed only as a whole, so
  * until then input holds it from its beginning. */
 enum parser_state parser_feed(struct parser *parser, struct slice input, size_t *ret_consumed);
-/* True once a byte of the request has been seen. */
-bool parser_has_begun(const struct parser *parser);
 
 /* -- fields.c --------------------------------------------------------------------------------- */
 
