@@ -57,8 +57,7 @@ struct scene {
     struct http_request *waiting; /* of /wait and /stream */
     struct ws *ws;                /* the last one that was accepted */
     struct bytes *chunk;          /* of /large */
-    size_t queued;
-    int descriptors; /* open before the scene began */
+    int descriptors;              /* open before the scene began */
     int64_t memory;
     bool echo_off; /* the owner of the WebSocket only listens */
     bool timed_out;
@@ -94,11 +93,18 @@ static inline void reply_text(struct http_request *request, int status, struct s
     http_reply(request, status, &type, 1, body);
 }
 
+/* The owner's side of one WebSocket. */
+struct side {
+    struct scene *scene;
+    struct ws *ws;
+};
+
 static inline void echo_message(void *context, struct slice payload, bool binary) {
-    struct scene *scene = context;
+    struct side *side = context;
+    struct scene *scene = side->scene;
     if (slice_equal_text(payload, "close me")) {
-        ws_close(scene->ws, 4000, "as you wish");
-        ws_close(scene->ws, 4001, "twice does nothing");
+        ws_close(side->ws, 4000, "as you wish");
+        ws_close(side->ws, 4001, "twice does nothing");
         return;
     }
     if (scene->echo_off) {
@@ -106,17 +112,25 @@ static inline void echo_message(void *context, struct slice payload, bool binary
         return;
     }
     cleanup_bytes struct bytes *copy = bytes_copy(payload);
-    scene->queued = ws_send(scene->ws, copy, binary);
+    ws_send(side->ws, copy, binary);
 }
 
 static inline void note_close(void *context, uint16_t code, struct slice reason) {
-    struct scene *scene = context;
+    struct side *side = context;
+    struct scene *scene = side->scene;
     note(scene, "close:%u:%.*s", code, (int)reason.size, (const char *)reason.data);
     cleanup_bytes struct bytes *late = bytes_copy(SLICE_LITERAL("too late"));
-    assert_int_equal(ws_send(scene->ws, late, false), 0); /* harmless, even here */
-    ws_close(scene->ws, 1000, NULL);
-    ws_pause(scene->ws, false);
-    scene->ws = NULL;
+    assert_int_equal(ws_send(side->ws, late, false), 0); /* harmless, even here */
+    ws_close(side->ws, 1000, NULL);
+    ws_pause(side->ws, false);
+    if (scene->ws == side->ws)
+        scene->ws = NULL;
+    mem_free(side);
+}
+
+static inline void note_empty(void *context) {
+    struct side *side = context;
+    note(side->scene, "drained");
 }
 
 static inline void serve_websocket(struct scene *scene, struct http_request *request) {
@@ -124,9 +138,11 @@ static inline void serve_websocket(struct scene *scene, struct http_request *req
         reply_text(request, 400, SLICE_LITERAL("not an upgrade"));
         return;
     }
-    const struct ws_events events = {echo_message, note_close, note_drained, scene};
+    struct side *side = mem_zalloc(1, sizeof *side);
+    side->scene = scene;
+    const struct ws_events events = {echo_message, note_close, note_empty, side};
     bool offered = http_request_header(request, "Sec-WebSocket-Protocol").data != NULL;
-    scene->ws = ws_accept(request, offered ? "v1.test" : NULL, NULL, 0, &events);
+    side->ws = scene->ws = ws_accept(request, offered ? "v1.test" : NULL, NULL, 0, &events);
 }
 
 static inline void serve_stream(struct scene *scene, struct http_request *request) {
