@@ -68,7 +68,7 @@ install_missing() {
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0 # another run was quicker
     # What an interrupted run left half-configured.
-    dpkg --configure -a --force-confold </dev/null >&2
+    DEBIAN_FRONTEND=noninteractive dpkg --configure -a --force-confold </dev/null >&2
     update_lists
     apt_quietly install --no-install-recommends "${missing[@]}"
 }

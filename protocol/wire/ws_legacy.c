@@ -99,7 +99,7 @@ static struct slice segment(struct slice frame, size_t i, size_t count) {
 
 int ws_legacy_decode_binary(struct slice frame, struct slice *buffers, struct msg *ret_msg,
                             struct err *err) {
-    size_t count;
+    size_t count = 0;
     int error = check_offsets(frame, &count, err);
     if (error)
         return error;

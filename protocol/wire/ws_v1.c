@@ -64,7 +64,7 @@ static int check_parts(const struct msg *msg, struct err *err) {
 }
 
 int ws_v1_decode(struct slice frame, struct slice *buffers, struct msg *ret_msg, struct err *err) {
-    size_t segments;
+    size_t segments = 0;
     int error = check_offsets(frame, &segments, err);
     if (error)
         return error;
