@@ -120,10 +120,11 @@ static int check_unknown_variable(const char *name, struct err *err) {
 static int put_variable(struct loader *loader, const char *name, const char *value,
                         struct err *err) {
     const struct param_row *row = param_find(name);
-    char variable[PARAM_NAME_MAX];
-    if (!row)
+    char variable[PARAM_NAME_MAX] = "";
+    if (row)
+        param_variable(row, variable);
+    if (!row || strcmp(variable + strlen("CELLBLOCK_"), name) != 0)
         return check_unknown_variable(name, err);
-    param_variable(row, variable);
     int r = loader_put(loader, row, value, err);
     return r < 0 ? err_wrap(err, "%s", variable) : 0;
 }
@@ -147,10 +148,12 @@ static int put_environment(struct loader *loader, char *const environment[], str
 static int check_together(const struct params *params, struct err *err) {
     if (params->no_token && *params->token)
         return err_set(err, EINVAL, "token and no_token exclude each other");
-    if (params->uid_count < params->max_kernels)
-        return err_set(
-            err, EINVAL, "uid_count: %llu user ids are fewer than the %llu of max_kernels",
-            (unsigned long long)params->uid_count, (unsigned long long)params->max_kernels);
+    if (params->uid_count <= params->max_kernels)
+        return err_set(err, EINVAL,
+                       "uid_count: %llu user ids are too few for the gateway and the %llu of "
+                       "max_kernels",
+                       (unsigned long long)params->uid_count,
+                       (unsigned long long)params->max_kernels);
     return 0;
 }
 

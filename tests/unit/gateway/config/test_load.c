@@ -187,10 +187,11 @@ static const struct {
     {{.flags = {"--allowed-envs=A,1B"}}, "--allowed-envs: \"1B\" is no name of a variable"},
     {{.flags = {"--allowed-envs=A=B"}}, "\"A=B\" is no name"},
     {{.flags = {"--no-token", "--token=x"}}, "token and no_token exclude each other"},
-    {{.flags = {"--uid-count=299"}}, "299 user ids are fewer than the 300 of max_kernels"},
+    {{.flags = {"--uid-count=300"}}, "300 user ids are too few for the gateway and the 300 of"},
     {{.environment = {"CELLBLOCK_PIDS=x"}}, "CELLBLOCK_PIDS: \"x\" is not a number"},
     {{.environment = {"CELLBLOCK_TOKN=x"}},
      "no parameter CELLBLOCK_TOKN, did you mean CELLBLOCK_TOKEN?"},
+    {{.environment = {"CELLBLOCK_pids=100"}}, "did you mean CELLBLOCK_PIDS?"},
     {{.environment = {"CELLBLOCK_NO_TOKEN=maybe"}}, "\"maybe\" is neither true nor false"},
     {{.file = "pids = x"}, ", line 1: pids: \"x\" is not a number"},
     {{.file = "\n\nmax_kernel = 3"},
@@ -227,6 +228,7 @@ static void leaves_foreign_variables_alone(void **state) {
     struct err err;
     struct input input = {.environment = {"CELLBLOCK_PORT=tcp://10.0.0.1:80",
                                           "CELLBLOCK_SERVICE_HOST=10.0.0.1", "CELLBLOCK_PORT",
+                                          "CELLBLOCK_PLANT=warden", "CELLBLOCK_PROBE=1",
                                           "CELLBLOCK_="}};
     assert_int_equal(load(&input, &params, &err), 0);
     params_finish(&params);
