@@ -1,36 +1,39 @@
 #include "wire/span.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <endian.h>
 #include <errno.h>
 
-/* Where the scan stands, and what it met. at never passes end. */
+/* What is scanned, and what was wrong. Every skip_ function takes where it stands and returns where
+ * it came to, or NULL where problem says what was wrong at place: so the place stays in a register.
+ */
 struct scan {
-    const uint8_t *begin, *at, *end;
-    const char *problem; /* NULL while all is well */
+    const uint8_t *begin, *end;
+    const char *problem;
+    const uint8_t *place;
 };
 
-static bool fail(struct scan *scan, const char *problem) {
+static const uint8_t *fail(struct scan *scan, const uint8_t *at, const char *problem) {
     scan->problem = problem;
-    return false;
+    scan->place = at;
+    return NULL;
 }
 
 /* The byte here; 0, which begins nothing, at the end. */
-static uint8_t peek(const struct scan *scan) {
-    return scan->at < scan->end ? *scan->at : 0;
+static inline uint8_t peek(const struct scan *scan, const uint8_t *at) {
+    return at < scan->end ? *at : 0;
 }
 
-static uint8_t peek_behind_blanks(struct scan *scan) {
-    uint8_t c = peek(scan);
-    while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
-        scan->at++;
-        c = peek(scan);
-    }
-    return c;
+static inline const uint8_t *skip_blanks(const struct scan *scan, const uint8_t *at) {
+    while (at < scan->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
 }
 
-/* True in the high bit of each byte of word that ends a plain run of a string: below 0x20, '"' or
- * '\\'. The lowest such byte is exact; bits above it may be false alarms (Hacker's Delight 6-1). */
-static uint64_t find_special(uint64_t word) {
+/* The high bit of each byte of word that ends a plain run of a string: below 0x20, '"' or '\\'.
+ * The lowest such bit is exact; those above it may be false alarms (Hacker's Delight 6-1). */
+static inline uint64_t find_special(uint64_t word) {
     const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
     uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
     return (((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) |
@@ -39,199 +42,204 @@ static uint64_t find_special(uint64_t word) {
 }
 
 /* To the first byte that is a quote, a backslash or a control character, or to the end. */
-static void skip_plain(struct scan *scan) {
-    const uint8_t *at = scan->at, *end = scan->end;
+static inline const uint8_t *skip_plain(const struct scan *scan, const uint8_t *at) {
     uint64_t word;
-    while (end - at >= 8) {
+    for (; scan->end - at >= 8; at += 8) {
         memcpy(&word, at, 8);
-        if (find_special(word))
-            break;
-        at += 8;
+        uint64_t special = find_special(le64toh(word)); /* the first byte is the lowest */
+        if (special)
+            return at + __builtin_ctzll(special) / 8;
     }
-    while (at < end && *at >= 0x20 && *at != '"' && *at != '\\')
+    while (at < scan->end && *at >= 0x20 && *at != '"' && *at != '\\')
         at++;
-    scan->at = at;
-}
-
-static bool is_hex(uint8_t c) {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+    return at;
 }
 
 /* From a backslash to behind its escape. */
-static bool skip_escape(struct scan *scan) {
-    scan->at++;
-    uint8_t c = peek(scan);
-    if (c == 0 || !strchr("\"\\/bfnrtu", c))
-        return fail(scan, "unknown escape");
-    scan->at++;
-    if (c != 'u')
-        return true;
-    for (int i = 0; i < 4; i++, scan->at++)
-        if (!is_hex(peek(scan)))
-            return fail(scan, "\\u without four hex digits");
-    return true;
+static const uint8_t *skip_escape(struct scan *scan, const uint8_t *at) {
+    switch (peek(scan, ++at)) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+        return at + 1;
+    case 'u':
+        at++;
+        for (int i = 0; i < 4; i++, at++)
+            if (!isxdigit(peek(scan, at)))
+                return fail(scan, at, "\\u without four hex digits");
+        return at;
+    default:
+        return fail(scan, at, "unknown escape");
+    }
 }
 
 /* From a quote to behind its partner. */
-static bool skip_string(struct scan *scan) {
-    if (peek(scan) != '"')
-        return fail(scan, "expected a string");
-    scan->at++;
+static const uint8_t *skip_string(struct scan *scan, const uint8_t *at) {
+    if (peek(scan, at) != '"')
+        return fail(scan, at, "expected a string");
+    at++;
     for (;;) {
-        skip_plain(scan);
-        if (scan->at == scan->end)
-            return fail(scan, "string without end");
-        if (*scan->at == '"') {
-            scan->at++;
-            return true;
-        }
-        if (*scan->at != '\\')
-            return fail(scan, "control character in a string");
-        if (!skip_escape(scan))
-            return false;
+        at = skip_plain(scan, at);
+        if (at == scan->end)
+            return fail(scan, at, "string without end");
+        if (*at == '"')
+            return at + 1;
+        if (*at != '\\')
+            return fail(scan, at, "control character in a string");
+        at = skip_escape(scan, at);
+        if (!at)
+            return NULL;
     }
 }
 
-static bool skip_word(struct scan *scan, const char *word) {
-    size_t size = strlen(word);
-    if ((size_t)(scan->end - scan->at) < size || memcmp(scan->at, word, size) != 0)
-        return fail(scan, "expected a value");
-    scan->at += size;
-    return true;
+static const uint8_t *skip_word(struct scan *scan, const uint8_t *at, struct slice word) {
+    if ((size_t)(scan->end - at) < word.size || memcmp(at, word.data, word.size) != 0)
+        return fail(scan, at, "expected a value");
+    return at + word.size;
 }
 
-static bool skip_digits(struct scan *scan) {
-    const uint8_t *first = scan->at;
-    while (scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9')
-        scan->at++;
-    return scan->at > first || fail(scan, "expected a digit");
+static inline bool is_digit(uint8_t c) {
+    return c >= '0' && c <= '9';
+}
+
+static inline const uint8_t *skip_digits(struct scan *scan, const uint8_t *at) {
+    if (!is_digit(peek(scan, at)))
+        return fail(scan, at, "expected a digit");
+    do
+        at++;
+    while (at < scan->end && is_digit(*at));
+    return at;
+}
+
+/* What may follow the digits of a number: a fraction and an exponent. */
+static const uint8_t *skip_fraction(struct scan *scan, const uint8_t *at) {
+    if (peek(scan, at) == '.') {
+        at = skip_digits(scan, at + 1);
+        if (!at)
+            return NULL;
+    }
+    uint8_t c = peek(scan, at);
+    if (c != 'e' && c != 'E')
+        return at;
+    c = peek(scan, ++at);
+    return skip_digits(scan, c == '+' || c == '-' ? at + 1 : at);
 }
 
 /* RFC 8259 section 6, of any length, and -Infinity. */
-static bool skip_number(struct scan *scan) {
-    if (peek(scan) == '-') {
-        scan->at++;
-        if (peek(scan) == 'I')
-            return skip_word(scan, "Infinity");
-    }
-    if (peek(scan) == '0')
-        scan->at++;
-    else if (!skip_digits(scan))
-        return false;
-    if (peek(scan) == '.') {
-        scan->at++;
-        if (!skip_digits(scan))
-            return false;
-    }
-    if ((peek(scan) | 0x20) == 'e') {
-        scan->at++;
-        if (peek(scan) == '+' || peek(scan) == '-')
-            scan->at++;
-        return skip_digits(scan);
-    }
-    return true;
+static inline const uint8_t *skip_number(struct scan *scan, const uint8_t *at) {
+    if (*at == '-' && peek(scan, ++at) == 'I')
+        return skip_word(scan, at, SLICE_LITERAL("Infinity"));
+    at = peek(scan, at) == '0' ? at + 1 : skip_digits(scan, at);
+    return at ? skip_fraction(scan, at) : NULL;
 }
 
-static bool skip_scalar(struct scan *scan) {
-    switch (peek(scan)) {
+static inline const uint8_t *skip_scalar(struct scan *scan, const uint8_t *at) {
+    switch (peek(scan, at)) {
     case '"':
-        return skip_string(scan);
-    case 't':
-        return skip_word(scan, "true");
-    case 'f':
-        return skip_word(scan, "false");
-    case 'n':
-        return skip_word(scan, "null");
-    case 'N':
-        return skip_word(scan, "NaN");
-    case 'I':
-        return skip_word(scan, "Infinity");
+        return skip_string(scan, at);
     case '-':
     case '0' ... '9':
-        return skip_number(scan);
+        return skip_number(scan, at);
+    case 't':
+        return skip_word(scan, at, SLICE_LITERAL("true"));
+    case 'f':
+        return skip_word(scan, at, SLICE_LITERAL("false"));
+    case 'n':
+        return skip_word(scan, at, SLICE_LITERAL("null"));
+    case 'N':
+        return skip_word(scan, at, SLICE_LITERAL("NaN"));
+    case 'I':
+        return skip_word(scan, at, SLICE_LITERAL("Infinity"));
     default:
-        return fail(scan, "expected a value");
+        return fail(scan, at, "expected a value");
     }
 }
 
-/* A key, its colon, and the blanks around them; *ret_key has the quotes. */
-static bool skip_key(struct scan *scan, struct slice *ret_key) {
-    peek_behind_blanks(scan);
-    const uint8_t *begin = scan->at;
-    if (!skip_string(scan))
-        return false;
-    *ret_key = slice_make(begin, (size_t)(scan->at - begin));
-    if (peek_behind_blanks(scan) != ':')
-        return fail(scan, "expected a colon behind a key");
-    scan->at++;
-    return true;
+/* A key and its colon, and the blanks around the key; *ret_key has the quotes. */
+static const uint8_t *skip_key(struct scan *scan, const uint8_t *at, struct slice *ret_key) {
+    at = skip_blanks(scan, at);
+    const uint8_t *begin = at;
+    at = skip_string(scan, at);
+    if (!at)
+        return NULL;
+    *ret_key = slice_make(begin, (size_t)(at - begin));
+    at = skip_blanks(scan, at);
+    return peek(scan, at) == ':' ? at + 1 : fail(scan, at, "expected a colon behind a key");
 }
 
 /* The brackets that are open around a value: one bit each, 1 for an object. */
 struct nest {
     uint64_t is_object[SPAN_DEPTH_MAX / 64];
     unsigned depth;
+    bool in_object; /* the innermost one */
 };
 
-static bool nest_is_object(const struct nest *nest) {
-    return nest->is_object[(nest->depth - 1) / 64] >> (nest->depth - 1) % 64 & 1;
-}
-
-static bool nest_open(struct scan *scan, struct nest *nest, bool is_object) {
-    if (nest->depth == SPAN_DEPTH_MAX - 1) /* one is the object around all */
-        return fail(scan, "nested too deeply");
+/* False where it is too deep: one level is the object around all. */
+static bool nest_open(struct nest *nest, bool is_object) {
+    if (nest->depth == SPAN_DEPTH_MAX - 1)
+        return false;
     uint64_t bit = (uint64_t)1 << nest->depth % 64, *word = &nest->is_object[nest->depth / 64];
     *word = is_object ? *word | bit : *word & ~bit;
     nest->depth++;
-    scan->at++;
+    nest->in_object = is_object;
     return true;
 }
 
+static void nest_close(struct nest *nest) {
+    unsigned around = --nest->depth - 1; /* unused where that was the outermost */
+    nest->in_object = nest->depth && nest->is_object[around / 64] >> around % 64 & 1;
+}
+
 /* Opens brackets and skips keys until a value is skipped: a scalar, or an empty bracket. */
-static bool skip_innermost(struct scan *scan, struct nest *nest) {
+static const uint8_t *skip_innermost(struct scan *scan, const uint8_t *at, struct nest *nest) {
     for (;;) {
-        uint8_t c = peek_behind_blanks(scan);
+        at = skip_blanks(scan, at);
+        uint8_t c = peek(scan, at);
         if (c != '{' && c != '[')
-            return skip_scalar(scan);
-        if (!nest_open(scan, nest, c == '{'))
-            return false;
-        if (peek_behind_blanks(scan) == (c == '{' ? '}' : ']')) {
-            scan->at++;
-            nest->depth--;
-            return true;
+            return skip_scalar(scan, at);
+        if (!nest_open(nest, c == '{'))
+            return fail(scan, at, "nested too deeply");
+        at = skip_blanks(scan, at + 1);
+        if (peek(scan, at) == (c == '{' ? '}' : ']')) {
+            nest_close(nest);
+            return at + 1;
         }
         struct slice key;
-        if (c == '{' && !skip_key(scan, &key))
-            return false;
+        if (c == '{' && !(at = skip_key(scan, at, &key)))
+            return NULL;
     }
 }
 
-/* Closes brackets until another value follows (true) or none is open. */
-static bool follow_value(struct scan *scan, struct nest *nest) {
+/* Closes brackets until none is open, or goes to where the next value of one begins. */
+static const uint8_t *skip_closers(struct scan *scan, const uint8_t *at, struct nest *nest) {
     while (nest->depth) {
-        uint8_t c = peek_behind_blanks(scan);
-        bool is_object = nest_is_object(nest);
-        if (c == ',') {
-            scan->at++;
-            struct slice key;
-            return !is_object || skip_key(scan, &key);
-        }
-        if (c != (is_object ? '}' : ']'))
-            return fail(scan, is_object ? "expected , or }" : "expected , or ]");
-        scan->at++;
-        nest->depth--;
+        at = skip_blanks(scan, at);
+        uint8_t c = peek(scan, at);
+        struct slice key;
+        if (c == ',')
+            return nest->in_object ? skip_key(scan, at + 1, &key) : at + 1;
+        if (c != (nest->in_object ? '}' : ']'))
+            return fail(scan, at, nest->in_object ? "expected , or }" : "expected , or ]");
+        nest_close(nest);
+        at++;
     }
-    return false;
+    return at;
 }
 
-static bool skip_value(struct scan *scan) {
+static const uint8_t *skip_value(struct scan *scan, const uint8_t *at) {
     struct nest nest;
-    nest.depth = 0;
+    nest.depth = 0, nest.in_object = false;
     do {
-        if (!skip_innermost(scan, &nest))
-            return false;
-    } while (follow_value(scan, &nest));
-    return !scan->problem;
+        at = skip_innermost(scan, at, &nest);
+        if (at)
+            at = skip_closers(scan, at, &nest);
+    } while (at && nest.depth);
+    return at;
 }
 
 /* The character that the escape behind a backslash at *at stands for; *at ends on its last byte.
@@ -267,47 +275,48 @@ static void note_member(struct slice key, struct slice value, const char *const 
             values[i] = value;
 }
 
-static bool scan_member(struct scan *scan, const char *const *names, size_t count,
-                        struct slice *values) {
+static const uint8_t *scan_member(struct scan *scan, const uint8_t *at, const char *const *names,
+                                  size_t count, struct slice *values) {
     struct slice key;
-    if (!skip_key(scan, &key))
-        return false;
-    peek_behind_blanks(scan);
-    const uint8_t *begin = scan->at;
-    if (!skip_value(scan))
-        return false;
-    note_member(key, slice_make(begin, (size_t)(scan->at - begin)), names, count, values);
-    return true;
+    at = skip_key(scan, at, &key);
+    if (!at)
+        return NULL;
+    const uint8_t *begin = skip_blanks(scan, at);
+    at = skip_value(scan, begin);
+    if (!at)
+        return NULL;
+    note_member(key, slice_make(begin, (size_t)(at - begin)), names, count, values);
+    return skip_blanks(scan, at);
 }
 
-static bool scan_object(struct scan *scan, const char *const *names, size_t count,
-                        struct slice *values) {
-    if (peek_behind_blanks(scan) != '{')
-        return fail(scan, "expected an object");
-    scan->at++;
-    if (peek_behind_blanks(scan) != '}') {
-        while (scan_member(scan, names, count, values) && peek_behind_blanks(scan) == ',')
-            scan->at++;
-        if (scan->problem)
-            return false;
-        if (peek(scan) != '}')
-            return fail(scan, "expected , or }");
-    }
-    scan->at++;
-    peek_behind_blanks(scan);
-    return scan->at == scan->end || fail(scan, "something behind the object");
+/* From the brace of an object to behind its partner. */
+static const uint8_t *scan_object(struct scan *scan, const uint8_t *at, const char *const *names,
+                                  size_t count, struct slice *values) {
+    if (peek(scan, at) != '{')
+        return fail(scan, at, "expected an object");
+    at = skip_blanks(scan, at + 1);
+    if (peek(scan, at) == '}')
+        return at + 1;
+    while ((at = scan_member(scan, at, names, count, values)) && peek(scan, at) == ',')
+        at++;
+    if (!at)
+        return NULL;
+    return peek(scan, at) == '}' ? at + 1 : fail(scan, at, "expected , or }");
 }
 
 int span_members(struct slice json, const char *const *names, size_t count,
                  struct slice *ret_values, struct err *err) {
     assert(count <= SPAN_NAMES_MAX);
     struct slice values[SPAN_NAMES_MAX] = {0};
-    struct scan scan = {json.data, json.data, json.data, NULL};
+    struct scan scan = {.begin = json.data, .end = json.data};
     if (json.size)
         scan.end += json.size;
-    if (!scan_object(&scan, names, count, values))
+    const uint8_t *at = scan_object(&scan, skip_blanks(&scan, json.data), names, count, values);
+    if (at && (at = skip_blanks(&scan, at)) < scan.end)
+        at = fail(&scan, at, "something behind the object");
+    if (!at)
         return err_set(err, EINVAL, "not a JSON object: %s at byte %zu", scan.problem,
-                       (size_t)(scan.at - scan.begin));
+                       (size_t)(scan.place - scan.begin));
     if (count)
         memcpy(ret_values, values, count * sizeof *values);
     return 0;
