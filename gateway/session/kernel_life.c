@@ -55,17 +55,21 @@ static void count_answer(struct kernel *kernel) {
 
 static void on_jail_created(void *context, const struct err *err) {
     struct kernel *kernel = context;
-    kernel->jail_made = err->code == 0;
-    if (err->code)
+    kernel->jail = err->code ? JAIL_NONE : JAIL_THERE;
+    if (err->code && kernel->life == LIFE_JAILING)
         set_fate(kernel, REASON_failed, slice_from_text(err->text));
     happen(kernel, err->code ? JAIL_REFUSED : JAIL_MADE);
     count_answer(kernel);
 }
 
+/* A restart may come while the answer to an earlier launch is still awaited: there is one jail. */
 static void create_jail(struct kernel *kernel) {
+    kernel->life = LIFE_JAILING;
+    if (kernel->jail == JAIL_ASKED)
+        return;
     struct rpc_jail_create body = {.head.kind = RPC_JAIL_CREATE};
     memcpy(body.jail, kernel->uuid, ID_BYTES);
-    kernel->life = LIFE_JAILING;
+    kernel->jail = JAIL_ASKED;
     ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_created);
 }
 
@@ -123,27 +127,31 @@ static void kill_tree(struct kernel *kernel) {
     warden_request(kernel->context->warden, &body, sizeof body, (struct slice){0}, NULL, NULL);
 }
 
-static void on_jail_ended(void *context, const struct err *err) {
-    struct kernel *kernel = context;
-    struct kernel_waiter *waiter;
-    list_for_each (waiter, &kernel->waiters, link) {
+/* Whoever is told may come back with something else to wait for, or take others off the list. */
+static void tell_waiters(struct kernel *kernel, const struct err *err) {
+    struct list told;
+    list_take(&told, &kernel->waiters);
+    while (!list_is_empty(&told)) {
+        struct kernel_waiter *waiter = LIST_ENTRY(told.next, struct kernel_waiter, link);
         list_remove(&waiter->link);
         waiter->done(waiter, err);
     }
+}
+
+static void on_jail_ended(void *context, const struct err *err) {
+    static const struct err none = {0};
+    struct kernel *kernel = context;
+    /* Of a jail that was refused nothing is left either. */
+    tell_waiters(kernel, kernel->jail == JAIL_THERE ? err : &none);
     count_answer(kernel);
 }
 
 /* -- what is done in the table ---------------------------------------------------------------- */
 
-static void tell_waiters(struct kernel *kernel, int code, const char *sentence) {
-    struct err err = {0};
-    if (code)
-        err_set(&err, code, "%s", sentence);
-    struct kernel_waiter *waiter;
-    list_for_each (waiter, &kernel->waiters, link) {
-        list_remove(&waiter->link);
-        waiter->done(waiter, &err);
-    }
+static void fail_waiters(struct kernel *kernel, int code, const char *sentence) {
+    struct err err;
+    err_set(&err, code, "%s", sentence);
+    tell_waiters(kernel, &err);
 }
 
 static void drop_link(struct kernel *kernel) {
@@ -157,7 +165,7 @@ static void launch(struct kernel *kernel) {
     kernel->shutdown_asked = false;
     set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     loop_timer_start(kernel->deadline, kernel->launch_timeout_ms);
-    if (kernel->jail_made)
+    if (kernel->jail == JAIL_THERE)
         start_tree(kernel);
     else
         create_jail(kernel);
@@ -170,7 +178,7 @@ static void tell_death(struct kernel *kernel) {
     kernel_end_requests(kernel, kernel->fate.reason, sentence);
     kernel_say_status(kernel, "dead", (struct slice){0});
     kernel->context->on_trouble(kernel->id, sentence);
-    tell_waiters(kernel, EIO, sentence);
+    fail_waiters(kernel, EIO, sentence);
 }
 
 static void end_jail(struct kernel *kernel) {
@@ -218,7 +226,7 @@ static void become_ready(struct kernel *kernel) {
     loop_timer_stop(kernel->probe);
     kernel->life = LIFE_READY;
     kernel_send_waiting(kernel);
-    tell_waiters(kernel, 0, "");
+    tell_waiters(kernel, &(struct err){0});
 }
 
 static void drain(struct kernel *kernel) {
@@ -272,8 +280,11 @@ static void after_stop(struct kernel *kernel) {
         die(kernel);
 }
 
+/* A second restart is the first one; but what was to end for another reason starts again instead.
+ */
 static void restart_after_stop(struct kernel *kernel) {
-    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    if (kernel->fate.reason != REASON_NONE)
+        end_for_restart(kernel);
 }
 
 /* A restart of what is being made anew is that making; its waiters wait with the others. */
@@ -433,14 +444,20 @@ void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter) {
 }
 
 void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter) {
-    tell_waiters(kernel, ECANCELED, reason_entry(REASON_deleted)->sentence);
+    fail_waiters(kernel, ECANCELED, reason_entry(REASON_deleted)->sentence);
     if (waiter)
         list_append(&kernel->waiters, &waiter->link);
     happen(kernel, DELETE);
 }
 
+/* Dead, or about to be. */
+static bool is_doomed(const struct kernel *kernel) {
+    return kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING ||
+           (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE);
+}
+
 int kernel_interrupt(struct kernel *kernel, struct err *err) {
-    if (kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING)
+    if (is_doomed(kernel))
         return err_set(err, ESRCH, "the kernel is dead: %s", kernel->fate.sentence);
     if (kernel->life != LIFE_READY)
         return err_set(err, EBUSY, "the kernel is %s: there is nothing to interrupt yet",
@@ -457,11 +474,10 @@ int kernel_interrupt(struct kernel *kernel, struct err *err) {
 
 const char *kernel_execution_state(const struct kernel *kernel) {
     static const char *const names[LIFE_COUNT] = {
-        [LIFE_JAILING] = "starting", [LIFE_LAUNCHING] = "starting", [LIFE_LINKING] = "starting",
-        [LIFE_PROBING] = "starting", [LIFE_DRAINING] = "dead",      [LIFE_STOPPING] = "restarting",
-        [LIFE_DEAD] = "dead",        [LIFE_ENDING] = "terminating",
+        [LIFE_JAILING] = "starting", [LIFE_LAUNCHING] = "starting",  [LIFE_LINKING] = "starting",
+        [LIFE_PROBING] = "starting", [LIFE_STOPPING] = "restarting", [LIFE_ENDING] = "terminating",
     };
-    if (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE)
+    if (is_doomed(kernel))
         return "dead";
     if (kernel->life == LIFE_READY)
         return pending_is_busy(&kernel->pending) ? "busy" : "idle";
@@ -469,7 +485,7 @@ const char *kernel_execution_state(const struct kernel *kernel) {
 }
 
 const char *kernel_reason(const struct kernel *kernel) {
-    return kernel->life == LIFE_DEAD ? kernel->fate.sentence : NULL;
+    return is_doomed(kernel) ? kernel->fate.sentence : NULL;
 }
 
 /* -- life itself ------------------------------------------------------------------------------ */

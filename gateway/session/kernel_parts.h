@@ -52,7 +52,7 @@ struct kernel {
 
     enum life life;
     struct fate fate;
-    bool jail_made;
+    enum { JAIL_NONE, JAIL_ASKED, JAIL_THERE } jail;
     uint64_t tree;  /* 0: none */
     unsigned calls; /* requests to the warden whose answers will name this kernel */
     struct link *link_to_kernel;

@@ -48,9 +48,15 @@ static void say(struct kernel *kernel, struct kernel_client *client, enum msg_ch
     msg_built_finish(&built);
 }
 
-void kernel_say_status(struct kernel *kernel, const char *state, struct slice parent_header) {
+static void say_status(struct kernel *kernel, struct kernel_client *client, const char *state,
+                       struct slice parent_header) {
     cleanup_bytes struct bytes *content = msg_content_status(state);
-    say(kernel, NULL, MSG_IOPUB, "status", parent_header, (struct slice){0}, bytes_slice(content));
+    say(kernel, client, MSG_IOPUB, "status", parent_header, (struct slice){0},
+        bytes_slice(content));
+}
+
+void kernel_say_status(struct kernel *kernel, const char *state, struct slice parent_header) {
+    say_status(kernel, NULL, state, parent_header);
 }
 
 /* One request's end (DESIGN rule 1): iopub error, reply with status "error", iopub idle; of these
@@ -357,7 +363,7 @@ void kernel_attach(struct kernel *kernel, struct kernel_client *client) {
     }
     list_append(&kernel->clients, &client->link);
     if (kernel->life == LIFE_DEAD)
-        kernel_say_status(kernel, "dead", (struct slice){0});
+        say_status(kernel, client, "dead", (struct slice){0});
 }
 
 void kernel_detach(struct kernel *kernel, struct kernel_client *client) {

@@ -38,3 +38,14 @@ static inline void list_remove(struct list *link) {
     link->next->previous = link->previous;
     list_init(link);
 }
+
+/* Moves all entries of from, which is empty afterwards, to the head to, which need not be
+ * initialised. */
+static inline void list_take(struct list *to, struct list *from) {
+    list_init(to);
+    if (list_is_empty(from))
+        return;
+    *to = *from;
+    to->next->previous = to->previous->next = to;
+    list_init(from);
+}
