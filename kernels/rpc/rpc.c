@@ -39,6 +39,11 @@ static const struct shape *shape_of(uint32_t kind) {
     return &shapes[kind];
 }
 
+size_t rpc_body_size(uint32_t kind) {
+    const struct shape *shape = shape_of(kind);
+    return shape ? shape->body_size : 0;
+}
+
 /* Control space for as many descriptors as a packet may bring. */
 union control {
     struct cmsghdr align;

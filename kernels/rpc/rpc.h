@@ -176,6 +176,8 @@ struct rpc_packet {
     uint8_t tail[RPC_TAIL_MAX];
 };
 
+/* How large the struct of that kind is; 0 where there is no such kind. */
+size_t rpc_body_size(uint32_t kind);
 /* Sends body (a struct that begins with rpc_head, whose size its kind fixes), a tail and
  * descriptors (borrowed). -EAGAIN where the socket is non-blocking and full. */
 int rpc_send(int fd, const void *body, struct slice tail, const int *fds, size_t fd_count,

@@ -1,0 +1,57 @@
+/* jail - what a process enters before it becomes pid 1 of a tree. The steps are one per file; their
+ * order and the reasons for it stand in steps.c and docs/jail.md. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* What one tree enters. Descriptors and texts are borrowed. */
+struct jail_plan {
+    uid_t user;  /* the session's own */
+    gid_t group; /* the session's own */
+    int net_fd;  /* the session's network and ipc namespaces */
+    int ipc_fd;
+    int workspace_fd; /* detached mounts, of this tree alone: move_mount can attach them */
+    int temporary_fd;
+    int run_fd;
+    const int *keep; /* these become descriptors 3, 4, ...; all others are closed */
+    size_t keep_count;
+};
+
+/* The namespaces that are made together with the process (clone3); net and ipc are the session's.
+ */
+extern const uint64_t jail_clone_flags;
+
+/* Enters the jail, in a process made with jail_clone_flags; the next thing it does is exec. On
+ * failure the process is half inside and must end; the sentence names the step and the call. */
+int jail_enter(const struct jail_plan *plan, struct err *err);
+
+/* New namespaces of a session, network with lo up. The caller's own are as before. */
+int jail_make_namespaces(int *ret_net_fd, int *ret_ipc_fd, struct err *err);
+
+/* A tmpfs of a session that outlives its trees. Detached, so nobody sees it, until a clone of it is
+ * attached in a tree. */
+struct jail_tmpfs {
+    uint64_t size_bytes;
+    uint64_t inodes;
+    mode_t mode;
+    uid_t user;
+    gid_t group;
+};
+int jail_make_tmpfs(const struct jail_tmpfs *tmpfs, int *ret_fd, struct err *err);
+/* Another mount of the same, for one tree. */
+int jail_clone_mount(int fd, int *ret_fd, struct err *err);
+/* Changes size_bytes and inodes of one that lives. */
+int jail_resize_tmpfs(int fd, const struct jail_tmpfs *tmpfs, struct err *err);
+
+/* -- for processes that enter no jail (the gateway) */
+
+/* Becomes user and group for good: no other groups, no capability in any set, none to be had by
+ * exec (no_new_privs). */
+int jail_drop_privileges(uid_t user, gid_t group, struct err *err);
+/* fds become descriptors 3, 4, ...; 0 is /dev/null; 1 and 2 are what output is (-1: /dev/null).
+ * Nothing else stays open. */
+int jail_place_descriptors(const int *fds, size_t count, int output, struct err *err);

@@ -1,0 +1,12 @@
+/* environment - a kernel's environment, built from nothing. */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "warden/spec.h"
+#include "warden/strings.h"
+
+/* The jail's own variables, then the kernelspec's, then asked: "NAME=value\0" strings. Later wins.
+ * -EINVAL where asked is malformed; ret_environment is untouched then. */
+int environment_build(const struct spec *spec, struct slice asked, struct strings *ret_environment,
+                      struct err *err);

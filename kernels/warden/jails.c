@@ -1,0 +1,177 @@
+/* jails - what a session owns beside its trees: a user id, namespaces, mounts, limits. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "jail/jail.h"
+#include "warden/say.h"
+#include "warden/uuid_text.h"
+#include "warden/warden.h"
+
+/* A limit that was asked for; 0 asks for the most there is, which 0 too stands for "no limit". */
+static int resolve_one(const char *name, uint64_t asked, uint64_t most, uint64_t *ret_limit,
+                       struct err *err) {
+    if (most && asked > most)
+        return err_set(err, EINVAL, "limit %s: %llu is more than the most, %llu", name,
+                       (unsigned long long)asked, (unsigned long long)most);
+    *ret_limit = asked ? asked : most;
+    return 0;
+}
+
+static int resolve_limits(const struct params *params, const struct rpc_limits *asked,
+                          struct rpc_limits *ret_limits, struct err *err) {
+    struct rpc_limits limits;
+    const struct {
+        const char *name;
+        uint64_t asked, most;
+        uint64_t *limit;
+    } rows[] = {
+        {"memory_bytes", asked->memory_bytes, params->memory_bytes, &limits.memory_bytes},
+        {"cpus_milli", asked->cpus_milli, params->cpus_milli, &limits.cpus_milli},
+        {"pids", asked->pids, params->pids, &limits.pids},
+        {"open_files", asked->open_files, params->open_files, &limits.open_files},
+        {"workspace_bytes", asked->workspace_bytes, params->workspace_bytes,
+         &limits.workspace_bytes},
+        {"workspace_inodes", asked->workspace_inodes, params->workspace_inodes,
+         &limits.workspace_inodes},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int result = resolve_one(rows[i].name, rows[i].asked, rows[i].most, rows[i].limit, err);
+        if (result < 0)
+            return result;
+    }
+    *ret_limits = limits;
+    return 0;
+}
+
+static struct jail *find_any(struct warden *warden, const uint8_t id[16]) {
+    struct jail *jail;
+    list_for_each (jail, &warden->jails, link)
+        if (memcmp(jail->id, id, sizeof jail->id) == 0)
+            return jail;
+    return NULL;
+}
+
+struct jail *jail_find(struct warden *warden, const uint8_t id[16]) {
+    struct jail *jail = find_any(warden, id);
+    return jail && !jail->is_ending ? jail : NULL;
+}
+
+static void close_all(const struct jail *jail) {
+    const int fds[] = {jail->net_fd, jail->ipc_fd, jail->workspace_fd, jail->temporary_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+static struct jail_tmpfs workspace_of(const struct jail *jail) {
+    return (struct jail_tmpfs){.size_bytes = jail->limits.workspace_bytes,
+                               .inodes = jail->limits.workspace_inodes,
+                               .mode = 0700,
+                               .user = jail->user,
+                               .group = jail->user};
+}
+
+static int make_parts(struct jail *jail, struct err *err) {
+    int result = jail_make_namespaces(&jail->net_fd, &jail->ipc_fd, err);
+    if (result < 0)
+        return result;
+    const struct jail_tmpfs workspace = workspace_of(jail);
+    result = jail_make_tmpfs(&workspace, &jail->workspace_fd, err);
+    if (result < 0)
+        return result;
+    const struct jail_tmpfs temporary = {.size_bytes = jail->warden->params.tmp_bytes,
+                                         .inodes = jail->limits.workspace_inodes,
+                                         .mode = 01777};
+    return jail_make_tmpfs(&temporary, &jail->temporary_fd, err);
+}
+
+static void jail_destroy(struct jail *jail) {
+    close_all(jail);
+    uids_give_back(&jail->warden->uids, jail->user, events_now_ms());
+    mem_free(jail);
+}
+
+static int make(struct warden *warden, const struct rpc_jail_create *request,
+                const struct rpc_limits *limits, struct err *err) {
+    uid_t user;
+    int result = uids_take(&warden->uids, events_now_ms(), &user, err);
+    if (result < 0)
+        return result;
+    struct jail *jail = mem_zalloc(1, sizeof *jail);
+    *jail = (struct jail){.warden = warden,
+                          .limits = *limits,
+                          .user = user,
+                          .net_fd = -1,
+                          .ipc_fd = -1,
+                          .workspace_fd = -1,
+                          .temporary_fd = -1};
+    memcpy(jail->id, request->jail, sizeof jail->id);
+    list_init(&jail->trees);
+    result = make_parts(jail, err);
+    if (result < 0) {
+        jail_destroy(jail);
+        return result;
+    }
+    list_append(&warden->jails, &jail->link);
+    warden->jail_count++;
+    return 0;
+}
+
+int jail_create(struct warden *warden, const struct rpc_jail_create *request, struct err *err) {
+    struct rpc_limits limits;
+    int result = resolve_limits(&warden->params, &request->limits, &limits, err);
+    if (result == 0 && request->data_mask)
+        result = err_set(err, ENOTSUP, "data folders are not there yet");
+    if (result == 0 && find_any(warden, request->jail))
+        result = err_set(err, EEXIST, "there is a jail of this id");
+    if (result == 0 && warden->jail_count >= warden->params.max_kernels)
+        result = err_set(err, EAGAIN, "max_kernels: there are %zu jails", warden->jail_count);
+    if (result == 0)
+        result = make(warden, request, &limits, err);
+    return result < 0 ? err_wrap(err, "create jail") : 0;
+}
+
+int jail_change_limits(struct warden *warden, const struct rpc_jail_create *request,
+                       struct err *err) {
+    struct jail *jail = jail_find(warden, request->jail);
+    if (!jail)
+        return err_set(err, ENOENT, "there is no such jail");
+    struct rpc_limits limits;
+    int result = resolve_limits(&warden->params, &request->limits, &limits, err);
+    if (result < 0)
+        return result;
+    struct jail_tmpfs workspace = workspace_of(jail);
+    workspace.size_bytes = limits.workspace_bytes;
+    workspace.inodes = limits.workspace_inodes;
+    result = jail_resize_tmpfs(jail->workspace_fd, &workspace, err);
+    if (result == 0)
+        jail->limits = limits;
+    return result;
+}
+
+void jail_end_if_empty(struct jail *jail) {
+    if (!jail->is_ending || !list_is_empty(&jail->trees))
+        return;
+    struct warden *warden = jail->warden;
+    uint32_t number = jail->end_number;
+    list_remove(&jail->link);
+    warden->jail_count--;
+    jail_destroy(jail);
+    if (number)
+        reply_later(warden, number, NULL);
+}
+
+void jail_end(struct jail *jail, uint32_t end_number) {
+    jail->is_ending = true;
+    jail->end_number = end_number;
+    trees_kill_all(jail);
+    jail_end_if_empty(jail);
+}
+
+void jails_end_all(struct warden *warden) {
+    struct jail *jail;
+    list_for_each (jail, &warden->jails, link)
+        jail_end(jail, 0);
+}

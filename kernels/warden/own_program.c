@@ -1,0 +1,59 @@
+#include "warden/own_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U /* Linux 6.3; older kernels refuse it and need no word for it */
+#endif
+
+char *own_program_path(const char *name) {
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[size > 0 ? size : 0] = 0;
+    char *slash = strrchr(self, '/');
+    return mem_format("%.*s/%s", slash ? (int)(slash - self) : 0, self, name);
+}
+
+static int create_memfd(const char *name) {
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+static int copy_file(int from, int to) {
+    struct stat info;
+    if (fstat(from, &info) < 0)
+        return -errno;
+    for (off_t left = info.st_size; left > 0;) {
+        ssize_t count = sendfile(to, from, NULL, (size_t)left);
+        if (count <= 0)
+            return count < 0 ? -errno : -EIO;
+        left -= count;
+    }
+    return 0;
+}
+
+int own_program_load(const char *name, int *ret_fd, struct err *err) {
+    cleanup_mem char *path = own_program_path(name);
+    cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return err_errno(err, errno, "open %s", path);
+    cleanup_fd int fd = create_memfd(name);
+    if (fd < 0)
+        return err_errno(err, errno, "memfd_create");
+    int result = copy_file(from, fd);
+    if (result < 0)
+        return err_errno(err, -result, "copy %s", path);
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return err_errno(err, errno, "seal %s", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* tree - one tree of a jail, as trees.c and sockets.c know it. */
+#pragma once
+
+#include "init/init.h"
+#include "warden/warden.h"
+
+/* In one jail at once. */
+enum { TREES_MAX = 16 };
+
+struct tree {
+    struct jail *jail;
+    struct list link;
+    uint64_t number;
+    char *name;                /* of its kernelspec */
+    struct source process;     /* pid 1's pidfd */
+    struct source link_source; /* the warden's end of the pair of init.h */
+    bool is_link_watched;
+    bool is_killed;
+    struct init_report last;
+    size_t last_size; /* of its output */
+    int run_fd;       /* the folder of its sockets; -1 once they are told */
+    int folder_watch; /* inotify's number of that folder; -1 where there is none */
+    unsigned folder_changes;
+};

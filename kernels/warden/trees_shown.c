@@ -1,0 +1,191 @@
+/* trees_shown - see trees_shown.h. Its one complication: the path by which a tree is named and the
+ * path where it really lies may differ by links, and a program may look for itself by either. */
+#include "warden/trees_shown.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* More links than this one behind another are a loop (as for the kernel, path_resolution(7)). */
+enum { LINKS_MAX = 40 };
+
+/* Never shown as a whole. */
+static const char *const refused[] = {"/",    "/home", "/root", "/etc", "/var",
+                                      "/run", "/boot", "/proc", "/sys", "/dev"};
+/* Nor anything below these. */
+static const char *const refused_below[] = {"/proc", "/sys", "/dev", "/run"};
+
+static bool is_below(const char *path, const char *tree) {
+    size_t size = strlen(tree);
+    return strncmp(path, tree, size) == 0 && (path[size] == '/' || path[size] == 0);
+}
+
+/* A home, or a folder that holds one. */
+static bool is_home(const char *path) {
+    const char *own = getenv("HOME");
+    if (own && own[0] == '/' && is_below(own, path))
+        return true;
+    return strncmp(path, "/home/", 6) == 0 && path[6] && !strchr(path + 6, '/');
+}
+
+static int refuse_private(const char *path, struct err *err) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (strcmp(path, refused[i]) == 0)
+            return err_set(err, EPERM, "%s is never shown in a jail", path);
+    for (size_t i = 0; i < sizeof refused_below / sizeof refused_below[0]; i++)
+        if (is_below(path, refused_below[i]))
+            return err_set(err, EPERM, "%s is never shown in a jail", path);
+    if (is_home(path))
+        return err_set(err, EPERM, "%s is a home, which is never shown in a jail", path);
+    return 0;
+}
+
+static bool is_shown(const struct strings *trees, const char *path) {
+    if (is_below(path, "/usr"))
+        return true;
+    for (size_t i = 0; i < trees->count; i++)
+        if (is_below(path, trees->items[i]))
+            return true;
+    return false;
+}
+
+/* path without "//", "/./" and a last "/"; NULL where it has a "..". */
+static char *normalise(const char *path) {
+    char *result = mem_alloc(strlen(path) + 2);
+    size_t size = 0;
+    for (const char *at = path; *at;) {
+        at += strspn(at, "/");
+        size_t length = strcspn(at, "/");
+        if (length == 2 && strncmp(at, "..", 2) == 0) {
+            mem_free(result);
+            return NULL;
+        }
+        if (length && !(length == 1 && at[0] == '.')) {
+            result[size++] = '/';
+            memcpy(result + size, at, length);
+            size += length;
+        }
+        at += length;
+    }
+    if (size == 0)
+        result[size++] = '/';
+    result[size] = 0;
+    return result;
+}
+
+static int add_one(struct strings *trees, const char *path, struct err *err) {
+    int result = refuse_private(path, err);
+    if (result == 0 && !is_shown(trees, path))
+        strings_add(trees, path);
+    return result;
+}
+
+int trees_shown_add(struct strings *trees, const char *path, struct err *err) {
+    char real[PATH_MAX];
+    cleanup_mem char *named = normalise(path);
+    if (!named)
+        return err_set(err, EINVAL, "%s has a \"..\"", path);
+    if (!realpath(named, real))
+        return err_errno(err, errno, "find %s", named);
+    int result = add_one(trees, named, err);
+    return result < 0 ? result : add_one(trees, real, err);
+}
+
+/* The folder that holds path, once more and again levels up; "/" above the top. */
+static char *parent_of(const char *path, int levels) {
+    char *parent = mem_strdup(path);
+    for (; levels > 0; levels--) {
+        char *slash = strrchr(parent, '/');
+        slash[slash == parent] = 0;
+    }
+    return parent;
+}
+
+static bool has_standard_library(const char *prefix) {
+    cleanup_mem char *pattern = mem_format("%s/lib/python3.*/os.py", prefix);
+    glob_t found;
+    int result = glob(pattern, GLOB_NOSORT, NULL, &found);
+    globfree(&found);
+    return result == 0;
+}
+
+/* The value of "home" in PREFIX/pyvenv.cfg (PEP 405); NULL where there is none. */
+static char *read_venv_home(const char *prefix) {
+    cleanup_mem char *path = mem_format("%s/pyvenv.cfg", prefix);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return NULL;
+    char line[PATH_MAX + 64], *home = NULL;
+    while (!home && fgets(line, sizeof line, file)) {
+        char name[16] = "", value[PATH_MAX] = "";
+        if (sscanf(line, " %15[a-z_A-Z] = %4095[^\r\n]", name, value) == 2 &&
+            strcmp(name, "home") == 0 && value[0] == '/')
+            home = mem_strdup(value);
+    }
+    fclose(file);
+    return home;
+}
+
+/* Where program lies in a Python's bin folder: that Python's prefix and base prefix. */
+static int add_python(struct strings *trees, const char *program, char **ret_bin, struct err *err) {
+    cleanup_mem char *prefix = parent_of(program, 2);
+    if (strcmp(prefix, "/") == 0)
+        return 0;
+    cleanup_mem char *home = read_venv_home(prefix);
+    if (!home && !has_standard_library(prefix))
+        return 0;
+    if (!(*ret_bin)[0]) {
+        mem_free(*ret_bin);
+        *ret_bin = parent_of(program, 1);
+    }
+    int result = trees_shown_add(trees, prefix, err);
+    if (result < 0 || !home)
+        return result;
+    cleanup_mem char *base = parent_of(home, 1);
+    return strcmp(base, "/") == 0 ? 0 : trees_shown_add(trees, base, err);
+}
+
+/* What the link at path points to, absolute; NULL where it is no link. */
+static char *follow(const char *path) {
+    char target[PATH_MAX];
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    if (size <= 0)
+        return NULL;
+    target[size] = 0;
+    if (target[0] == '/')
+        return mem_strdup(target);
+    cleanup_mem char *folder = parent_of(path, 1);
+    char real[PATH_MAX];
+    return realpath(folder, real) ? mem_format("%s/%s", real, target) : NULL;
+}
+
+/* Each link on the way may be a Python's own: venv/bin/python -> python3 -> base/bin/python3. */
+static int add_links(struct strings *trees, const char *program, char **ret_bin, struct err *err) {
+    cleanup_mem char *at = mem_strdup(program);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        int result = add_python(trees, at, ret_bin, err);
+        if (result < 0)
+            return result;
+        char *next = follow(at);
+        if (!next)
+            return 0;
+        mem_free(at);
+        at = next;
+    }
+    return 0;
+}
+
+int trees_shown_add_program(struct strings *trees, const char *program, char **ret_bin,
+                            struct err *err) {
+    if (program[0] != '/' || access(program, F_OK) < 0)
+        return 0; /* running it will say so */
+    int result = add_links(trees, program, ret_bin, err);
+    return result < 0 ? result : trees_shown_add(trees, program, err);
+}

@@ -1,0 +1,16 @@
+/* trees_shown - which trees of the host a kernelspec needs to see. The warden alone decides this,
+ * from files that root wrote, and runs nothing to find out. */
+#pragma once
+
+#include "base/err.h"
+#include "warden/strings.h"
+
+/* Adds path, and what it is once links are followed; nothing where that lies under /usr or a tree
+ * that is already in the list. Refuses homes, / and folders of the system with a sentence. */
+int trees_shown_add(struct strings *trees, const char *path, struct err *err);
+
+/* Adds what the program at an absolute path needs: the prefix and base prefix of a Python, else the
+ * file alone. ret_bin becomes the folder of a Python environment's programs (the old text is
+ * freed). */
+int trees_shown_add_program(struct strings *trees, const char *program, char **ret_bin,
+                            struct err *err);

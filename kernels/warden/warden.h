@@ -1,0 +1,98 @@
+/* warden - what the files of this room share: the one struct of the process.
+ *
+ * main.c is the table of contents; requests.c answers the gateway; jails.c and trees.c make and end
+ * what it asks for; gateway.c keeps a gateway alive. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "config/params.h"
+#include "rpc/rpc.h"
+#include "warden/events.h"
+#include "warden/outbox.h"
+#include "warden/specs.h"
+#include "warden/uids.h"
+
+struct gateway {
+    pid_t pid;             /* 0: none runs */
+    struct source process; /* its pidfd */
+    struct source link;
+    struct outbox outbox;
+    bool is_ready;
+    int64_t kill_at_ms;   /* it was asked to leave; 0: it was not */
+    int64_t start_at_ms;  /* when the next one may start */
+    int64_t deaths_ms[5]; /* the last ones, oldest first */
+};
+
+struct warden {
+    struct params params;
+    struct events events;
+    struct source signals;
+    struct source folders; /* inotify: the socket folders of trees that have not told theirs yet */
+    struct gateway gateway;
+    struct specs specs;
+    struct uids uids;
+    struct list jails;
+    size_t jail_count;
+    int listen_fd;
+    int init_fd; /* pid 1's program, sealed */
+    char *url;
+    bool is_announced; /* the ready file is written */
+    bool is_ending;
+    int exit_status;
+    struct rpc_packet packet; /* the one being answered */
+};
+
+/* A session's jail. */
+struct jail {
+    struct warden *warden;
+    struct list link;
+    uint8_t id[16];
+    struct rpc_limits limits; /* resolved */
+    uid_t user;
+    int net_fd, ipc_fd;
+    int workspace_fd, temporary_fd;
+    struct list trees;
+    size_t tree_count;
+    bool is_ending;
+    uint32_t end_number; /* of the RPC_JAIL_END to answer; 0: none waits */
+};
+
+/* -- main.c */
+/* Ends the gateway and every jail, then the process, with the status of the first call. */
+void warden_end(struct warden *warden, int exit_status);
+
+/* -- jails.c */
+int jail_create(struct warden *warden, const struct rpc_jail_create *request, struct err *err);
+int jail_change_limits(struct warden *warden, const struct rpc_jail_create *request,
+                       struct err *err);
+/* NULL where there is none, or it is ending. */
+struct jail *jail_find(struct warden *warden, const uint8_t id[16]);
+/* Kills its trees; the answer to end_number follows when nothing is left (0: to nobody). */
+void jail_end(struct jail *jail, uint32_t end_number);
+/* To be called when a tree of a jail that ends is gone. */
+void jail_end_if_empty(struct jail *jail);
+void jails_end_all(struct warden *warden);
+
+/* -- trees.c */
+int tree_start(struct warden *warden, const struct rpc_packet *request, struct err *err);
+int tree_signal(struct warden *warden, const struct rpc_tree_signal *request, struct err *err);
+int tree_kill(struct warden *warden, const struct rpc_tree_kill *request, struct err *err);
+void trees_kill_all(struct jail *jail);
+
+/* -- requests.c */
+/* Answers warden->packet. -EPROTO where the gateway breaks the contract: it is not to be trusted
+ * any more. */
+int request_answer(struct warden *warden, struct err *err);
+void reply_later(struct warden *warden, uint32_t number, const struct err *err);
+
+/* -- gateway.c */
+int gateway_start(struct warden *warden, struct err *err);
+/* Asks it to leave; kills it after a while. */
+void gateway_end(struct warden *warden);
+void gateway_kill(struct warden *warden, const char *why);
+/* Sends what waits in the outbox; to be called after something was put there. */
+void gateway_flush(struct warden *warden);
+/* What is due at this time; returns how long nothing will be (ms, -1: no end is known). */
+int gateway_tick(struct warden *warden);

@@ -1,0 +1,24 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/probe.h"
+
+static const struct {
+    const char *name;
+    int (*run)(char **argv);
+} probes[] = {
+    {"bind", probe_bind},
+    {"print", probe_print},
+    {"wait", probe_wait},
+};
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; argc > 1 && i < sizeof probes / sizeof probes[0]; i++)
+        if (strcmp(argv[1], probes[i].name) == 0) {
+            int status = probes[i].run(argv + 1);
+            fflush(stdout);
+            return status;
+        }
+    fprintf(stderr, "no such probe\n");
+    return 99;
+}

@@ -1,0 +1,8 @@
+/* probe - a program that is run as a kernel and says on stdout what it found in its jail.
+ * `probe NAME ARGUMENT...`; one row per name in main.c. */
+#pragma once
+
+/* Each returns the exit status; argv[0] is its name, argv ends in NULL. */
+int probe_bind(char **argv);
+int probe_print(char **argv);
+int probe_wait(char **argv);
