@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "loop/loop.h"
-#include "msg/utf8.h"
 #include "session/kernel_parts.h"
 #include "wire/connection.h"
 
@@ -31,13 +30,6 @@ enum happening {
 
 static void happen(struct kernel *kernel, enum happening happening);
 
-static void set_fate(struct kernel *kernel, enum reason reason, struct slice sentence) {
-    struct text mended = {0};
-    utf8_append_mended(&mended, sentence);
-    mem_free(kernel->fate.sentence);
-    kernel->fate = (struct fate){reason, mended.data ? mended.data : mem_strdup("")};
-}
-
 /* -- asking the warden ------------------------------------------------------------------------ */
 
 static void ask_warden(struct kernel *kernel, void *body, size_t size, struct slice tail,
@@ -57,7 +49,7 @@ static void on_jail_created(void *context, const struct err *err) {
     struct kernel *kernel = context;
     kernel->jail = err->code ? JAIL_NONE : JAIL_THERE;
     if (err->code && kernel->life == LIFE_JAILING)
-        set_fate(kernel, REASON_failed, slice_from_text(err->text));
+        kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
     happen(kernel, err->code ? JAIL_REFUSED : JAIL_MADE);
     count_answer(kernel);
 }
@@ -83,7 +75,7 @@ static void on_tree_started(void *context, const struct err *err) {
     if (err->code && kernel->tree) {
         forget_tree(kernel);
         if (kernel->life != LIFE_STOPPING)
-            set_fate(kernel, REASON_failed, slice_from_text(err->text));
+            kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
         happen(kernel, TREE_REFUSED);
     }
     count_answer(kernel);
@@ -163,7 +155,7 @@ static void drop_link(struct kernel *kernel) {
 static void launch(struct kernel *kernel) {
     kernel->shell_answered = kernel->iopub_answered = false;
     kernel->shutdown_asked = false;
-    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     loop_timer_start(kernel->deadline, kernel->launch_timeout_ms);
     if (kernel->jail == JAIL_THERE)
         start_tree(kernel);
@@ -176,7 +168,7 @@ static void tell_death(struct kernel *kernel) {
     const char *sentence = kernel->fate.sentence;
     kernel->life = LIFE_DEAD;
     kernel_end_requests(kernel, kernel->fate.reason, sentence);
-    kernel_say_status(kernel, "dead", (struct slice){0});
+    kernel_say_status(kernel, NULL, "dead", (struct slice){0});
     kernel->context->on_trouble(kernel->id, sentence);
     fail_waiters(kernel, EIO, sentence);
 }
@@ -205,7 +197,7 @@ static void die(struct kernel *kernel) {
         tell_death(kernel);
     else if (kernel->shutdown_restarts) {
         kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-        kernel_say_status(kernel, "restarting", (struct slice){0});
+        kernel_say_status(kernel, NULL, "restarting", (struct slice){0});
         launch(kernel);
     } else
         end_jail(kernel);
@@ -240,13 +232,13 @@ static void stop_for_timeout(struct kernel *kernel) {
     snprintf(sentence, sizeof sentence,
              "the kernel did not answer within %lld ms (launch_timeout_ms)",
              (long long)kernel->launch_timeout_ms);
-    set_fate(kernel, REASON_timeout, slice_from_text(sentence));
+    kernel_set_fate(kernel, REASON_timeout, slice_from_text(sentence));
     drop_link(kernel);
     kill_tree(kernel);
 }
 
 static void time_out_jail(struct kernel *kernel) {
-    set_fate(kernel, REASON_timeout, SLICE_LITERAL("the jail was not made in time"));
+    kernel_set_fate(kernel, REASON_timeout, SLICE_LITERAL("the jail was not made in time"));
     die(kernel);
 }
 
@@ -256,10 +248,10 @@ static void stop_for_failure(struct kernel *kernel) {
 }
 
 static void end_for_restart(struct kernel *kernel) {
-    set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     drop_link(kernel);
     kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-    kernel_say_status(kernel, "restarting", (struct slice){0});
+    kernel_say_status(kernel, NULL, "restarting", (struct slice){0});
 }
 
 static void stop_for_restart(struct kernel *kernel) {
@@ -351,7 +343,7 @@ void kernel_on_linked(void *context) {
 
 void kernel_on_link_failed(void *context, const struct err *err) {
     struct kernel *kernel = context;
-    set_fate(kernel, REASON_failed, slice_from_text(err->text));
+    kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
     happen(kernel, LINK_FAILED);
 }
 
@@ -368,63 +360,10 @@ void kernel_on_answer(struct kernel *kernel, enum msg_channel channel) {
         happen(kernel, ANSWERED);
 }
 
-struct cause_entry {
-    enum rpc_cause cause;
-    enum reason reason;
-    const char *sentence;
-    bool has_status;
-};
-
-static const struct cause_entry *cause_entry(uint32_t cause) {
-    static const struct cause_entry entries[] = {
-        {RPC_CAUSE_EXIT, REASON_exit, "the kernel left by itself with exit status", true},
-        {RPC_CAUSE_SIGNAL, REASON_signal, "the kernel was ended by signal", true},
-        {RPC_CAUSE_OOM, REASON_oom, "the kernel was ended by its memory limit", false},
-        {RPC_CAUSE_FAILED, REASON_failed, "the kernel could not be started", false},
-        {RPC_CAUSE_KILLED, REASON_signal, "the kernel was killed by the warden", false},
-    };
-    size_t at = 0;
-    while (at + 1 < sizeof entries / sizeof *entries && entries[at].cause != (enum rpc_cause)cause)
-        at++;
-    return &entries[at];
-}
-
-/* What the kernel printed last: the whole of a sentence of the warden's, else the last line, since
- * that line usually tells why. */
-static struct slice last_words(const struct rpc_packet *packet) {
-    struct slice tail = slice_make(packet->tail, packet->tail_size);
-    while (tail.size && tail.data[tail.size - 1] == '\n')
-        tail.size--;
-    const uint8_t *line = tail.size ? memrchr(tail.data, '\n', tail.size) : NULL;
-    if (line && packet->tree_ended.cause != RPC_CAUSE_FAILED)
-        tail = slice_from(tail, (size_t)(line + 1 - tail.data));
-    return tail;
-}
-
-/* The fate in words: the cause, a signal's name, and of a kernel that never became ready its last
- * words. */
-static void read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
-    const struct rpc_tree_ended *ended = &packet->tree_ended;
-    const struct cause_entry *entry = cause_entry(ended->cause);
-    cleanup_text struct text sentence = {0};
-    text_append_text(&sentence, entry->sentence);
-    if (entry->has_status)
-        text_append_format(&sentence, " %d", ended->status);
-    const char *name = ended->cause == RPC_CAUSE_SIGNAL ? sigabbrev_np(ended->status) : NULL;
-    if (name)
-        text_append_format(&sentence, " (SIG%s)", name);
-    struct slice words = last_words(packet);
-    if (kernel->life < LIFE_READY && words.size) {
-        text_append_text(&sentence, ": ");
-        text_append(&sentence, words);
-    }
-    set_fate(kernel, entry->reason, text_slice(&sentence));
-}
-
 void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet) {
     forget_tree(kernel);
     if (kernel->life != LIFE_STOPPING)
-        read_fate(kernel, packet);
+        kernel_read_fate(kernel, packet);
     happen(kernel, TREE_ENDED);
 }
 

@@ -1,5 +1,6 @@
-/* kernel_parts - what the files of one kernel share: kernel_life.c (how it starts and ends) and
- * kernel_relay.c (what passes through it). Nobody else includes this. */
+/* kernel_parts - what the files of one kernel share: how it starts and ends (kernel_life.c,
+ * kernel_fate.c) and what passes through it (kernel_take.c, kernel_hear.c, kernel_say.c,
+ * kernel_clients.c). Nobody else includes this. */
 #pragma once
 
 #include "base/text.h"
@@ -81,24 +82,46 @@ void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet);
 void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet);
 /* The kernel said something that answers the gateway's own requests. */
 void kernel_on_answer(struct kernel *kernel, enum msg_channel channel);
+/* For link events. */
+void kernel_on_linked(void *context);
+void kernel_on_link_failed(void *context, const struct err *err);
+void kernel_on_drained(void *context);
 
-/* kernel_relay.c */
-extern const struct link_events kernel_link_events;
+/* kernel_fate.c */
+/* REASON_NONE says that it is to start again. */
+void kernel_set_fate(struct kernel *kernel, enum reason reason, struct slice sentence);
+/* The fate that RPC_TREE_ENDED tells: the cause, a signal's name, and of a kernel that never became
+ * ready its last words. */
+void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet);
+
+/* kernel_say.c */
+void kernel_broadcast(struct kernel *kernel, struct outgoing *outgoing);
+/* Says a message in the kernel's name: to client, or to everyone where it is NULL. */
+void kernel_say(struct kernel *kernel, struct kernel_client *client, enum msg_channel channel,
+                const char *msg_type, struct slice parent_header, struct slice metadata,
+                struct slice content);
+/* Likewise; parent_header may be empty. */
+void kernel_say_status(struct kernel *kernel, struct kernel_client *client, const char *state,
+                       struct slice parent_header);
+/* One request's end (DESIGN rule 1): iopub error, reply with status "error", iopub idle; of these
+ * what the kernel has not said itself. */
+void kernel_end_request(struct kernel *kernel, struct request *request, enum reason reason,
+                        const char *sentence);
+/* Ends everything that is open or waits. */
+void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence);
 /* Sends a request of the gateway's own; its answers are not shown to clients. */
 void kernel_ask(struct kernel *kernel, enum msg_channel channel, const char *msg_type);
-/* Says a status to every client. parent_header may be empty. */
-void kernel_say_status(struct kernel *kernel, const char *state, struct slice parent_header);
-/* Ends everything that is open or waits, each with error, reply and idle. */
-void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence);
-/* Sends what waited. */
+
+/* kernel_hear.c */
+extern const struct link_events kernel_link_events;
+
+/* kernel_take.c */
+/* Sends what waited; drops it. */
 void kernel_send_waiting(struct kernel *kernel);
 void kernel_drop_waiting(struct kernel *kernel);
+
 /* kernels.c */
 uint64_t kernels_next_tree(struct kernels *kernels, struct kernel *kernel);
 void kernels_forget_tree(struct kernels *kernels, uint64_t tree);
 void kernels_hide(struct kernels *kernels, struct kernel *kernel);
 void kernels_remove(struct kernels *kernels, struct kernel *kernel);
-/* kernel_life.c, for link events */
-void kernel_on_linked(void *context);
-void kernel_on_link_failed(void *context, const struct err *err);
-void kernel_on_drained(void *context);

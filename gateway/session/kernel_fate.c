@@ -1,0 +1,64 @@
+/* kernel_fate - why a kernel is dead, in words. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "msg/utf8.h"
+#include "session/kernel_parts.h"
+
+void kernel_set_fate(struct kernel *kernel, enum reason reason, struct slice sentence) {
+    struct text mended = {0};
+    utf8_append_mended(&mended, sentence);
+    mem_free(kernel->fate.sentence);
+    kernel->fate = (struct fate){reason, mended.data ? mended.data : mem_strdup("")};
+}
+
+struct cause_entry {
+    enum rpc_cause cause;
+    enum reason reason;
+    const char *sentence;
+    bool has_status;
+};
+
+static const struct cause_entry *cause_entry(uint32_t cause) {
+    static const struct cause_entry entries[] = {
+        {RPC_CAUSE_EXIT, REASON_exit, "the kernel left by itself with exit status", true},
+        {RPC_CAUSE_SIGNAL, REASON_signal, "the kernel was ended by signal", true},
+        {RPC_CAUSE_OOM, REASON_oom, "the kernel was ended by its memory limit", false},
+        {RPC_CAUSE_FAILED, REASON_failed, "the kernel could not be started", false},
+        {RPC_CAUSE_KILLED, REASON_signal, "the kernel was killed by the warden", false},
+    };
+    size_t at = 0;
+    while (at + 1 < sizeof entries / sizeof *entries && entries[at].cause != (enum rpc_cause)cause)
+        at++;
+    return &entries[at];
+}
+
+/* What the kernel printed last: the whole of a sentence of the warden's, else the last line, since
+ * that line usually tells why. */
+static struct slice last_words(const struct rpc_packet *packet) {
+    struct slice tail = slice_make(packet->tail, packet->tail_size);
+    while (tail.size && tail.data[tail.size - 1] == '\n')
+        tail.size--;
+    const uint8_t *line = tail.size ? memrchr(tail.data, '\n', tail.size) : NULL;
+    if (line && packet->tree_ended.cause != RPC_CAUSE_FAILED)
+        tail = slice_from(tail, (size_t)(line + 1 - tail.data));
+    return tail;
+}
+
+void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
+    const struct rpc_tree_ended *ended = &packet->tree_ended;
+    const struct cause_entry *entry = cause_entry(ended->cause);
+    cleanup_text struct text sentence = {0};
+    text_append_text(&sentence, entry->sentence);
+    if (entry->has_status)
+        text_append_format(&sentence, " %d", ended->status);
+    const char *name = ended->cause == RPC_CAUSE_SIGNAL ? sigabbrev_np(ended->status) : NULL;
+    if (name)
+        text_append_format(&sentence, " (SIG%s)", name);
+    struct slice words = last_words(packet);
+    if (kernel->life < LIFE_READY && words.size) {
+        text_append_text(&sentence, ": ");
+        text_append(&sentence, words);
+    }
+    kernel_set_fate(kernel, entry->reason, text_slice(&sentence));
+}
