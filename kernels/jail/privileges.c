@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,7 @@ int jail_drop_privileges(uid_t user, gid_t group, struct err *err) {
 }
 
 static int enter(const struct jail_plan *plan, struct err *err) {
+    umask(007); /* the gateway reaches the kernel's sockets by their group (run_fd is setgid) */
     return jail_drop_privileges(plan->user, plan->group, err);
 }
 
