@@ -52,15 +52,16 @@ apt_quietly() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2
 }
 
-# The package lists have a lock that apt does not wait for.
+# The package lists have a lock that apt does not wait for. Where no server answers, the lists that
+# are here may still do.
 update_lists() {
     local try
-    for try in 1 2 3 4 5 6; do
+    for try in 1 2 3; do
         apt_quietly update && return
-        say "apt-get update failed (try $try of 6)"
-        sleep 5
+        say "apt-get update failed (try $try of 3)"
+        sleep 3
     done
-    return 1
+    say "going on with the package lists that are here"
 }
 
 install_missing() {
