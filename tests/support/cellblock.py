@@ -27,7 +27,7 @@ PYTHON = pathlib.Path(os.environ.get("TEST_PYTHON", "/var/lib/cellblock/python")
 STATE = pathlib.Path(os.environ.get("TEST_STATE", "/var/tmp/cellblock-tests/by-hand"))
 # What every process of the build says of its end (tests/support/reports.py), and the servers' logs.
 REPORTS = STATE / "reports"
-LOGS = STATE / "logs"
+LOGS = pathlib.Path(os.environ.get("TEST_LOGS", STATE / "logs"))
 
 START_S = 60
 STOP_S = 60
