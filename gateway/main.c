@@ -178,6 +178,7 @@ static int serve(void) {
         log_event(LOG_LEVEL_ERROR, "gateway cannot start", LOG_TEXT("reason", err.text));
         return 1;
     }
+    filter_probe_if_asked();
     close(RPC_FD_PARAMS);
     open_rooms(&gateway);
     loop_run(gateway.loop);

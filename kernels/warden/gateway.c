@@ -35,7 +35,7 @@ static void fill_environment(struct strings *ret_environment) {
     strings_add(ret_environment, "PATH=/usr/local/bin:/usr/bin:/bin");
     strings_add(ret_environment, "LANG=C.UTF-8");
 #ifdef CELLBLOCK_TESTS
-    static const char *const names[] = {"CELLBLOCK_PLANT", "LLVM_PROFILE_FILE"};
+    static const char *const names[] = {"CELLBLOCK_PLANT", "CELLBLOCK_PROBE", "LLVM_PROFILE_FILE"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (getenv(names[i]))
             strings_add_take(ret_environment, mem_format("%s=%s", names[i], getenv(names[i])));
