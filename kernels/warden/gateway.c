@@ -137,12 +137,12 @@ void gateway_end(struct warden *warden) {
 
 void gateway_kill(struct warden *warden, const char *why) {
     struct gateway *gateway = &warden->gateway;
+    if (gateway->pid) {
+        say("killed gateway: %s", why);
+        pidfd_send_signal(gateway->process.fd, SIGKILL, NULL, 0);
+        gateway->kill_at_ms = INT64_MAX;
+    }
     close_link(warden);
-    if (!gateway->pid)
-        return;
-    say("killed gateway: %s", why);
-    pidfd_send_signal(gateway->process.fd, SIGKILL, NULL, 0);
-    gateway->kill_at_ms = INT64_MAX;
 }
 
 /* True where it died too often for another try. */
