@@ -1,0 +1,124 @@
+"""`cellblock serve` with what it cannot use: one true sentence, 2 for a mistake in what was asked, 1
+for what the machine refuses, and nothing left behind."""
+
+import os
+import socket
+import subprocess
+
+import cellblock
+import pytest
+from cellblock import BUILD
+
+
+def serve(*words, environment=None, **options):
+    """Runs serve until it ends, which must be soon and without leftovers."""
+    before = cellblock.snapshot()
+    done = subprocess.Popen(
+        [BUILD / "cellblock", "serve", *(str(word) for word in words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,
+        **options,
+    )
+    done.out, done.err = done.communicate(timeout=60)
+    assert not cellblock.leftovers(before, done.pid)
+    return done
+
+
+def assert_refused(done, status, *parts):
+    assert done.returncode == status, done.err
+    assert done.out == ""
+    assert done.err.count("\n") == 1 and done.err.endswith("\n"), done.err
+    for part in parts:
+        assert part in done.err
+
+
+def test_help_is_the_table_of_parameters():
+    done = serve("--help")
+    assert (done.returncode, done.err) == (0, "")
+    assert done.out.startswith("usage: cellblock serve")
+    for flag in ("--listen HOST:PORT", "--max-kernels N", "--no-token ", "--ws-ping-ms TIME"):
+        assert flag in done.out
+
+
+def test_version():
+    done = serve("--version")
+    assert (done.returncode, done.err) == (0, "")
+    assert done.out.startswith("cellblock ")
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["--max-kernel", "3"], "there is no flag --max-kernel, did you mean --max-kernels?"),
+        (["--max-kernels", "none"], '--max-kernels: "none" is not a number from 1 to 4096'),
+        (["--listen", "example.org:80"], "--listen: "),
+        (["--token"], "--token needs a value"),
+        (["--no-token", "--token=x"], "token and no_token exclude each other"),
+        (["notebook.ipynb"], 'unexpected argument "notebook.ipynb"'),
+    ],
+)
+def test_wrong_flags(words, sentence):
+    assert_refused(serve(*words), 2, sentence)
+
+
+def test_a_wrong_variable():
+    done = serve(environment={"CELLBLOCK_PIDS": "many"})
+    assert_refused(done, 2, 'CELLBLOCK_PIDS: "many" is not a number from 16 to 32768')
+
+
+@pytest.mark.parametrize(
+    "contents, sentence",
+    [
+        ("pids = 100\nfoo = 1\n", "line 2: there is no parameter foo"),
+        ("[data]\nbooks = /srv/books\n", "line 2: [data]: data folders are not supported yet"),
+        ("pids\n", "line 1: the line is not NAME = VALUE"),
+    ],
+)
+def test_a_wrong_file(tmp_path, contents, sentence):
+    path = tmp_path / "cellblock.ini"
+    path.write_text(contents)
+    assert_refused(serve("--config", path), 2, str(path), sentence)
+
+
+@pytest.mark.parametrize(
+    "name, sentence", [("absent", "No such file or directory"), ("", "Is a directory")]
+)
+def test_a_file_that_cannot_be_read(tmp_path, name, sentence):
+    path = tmp_path / name
+    assert_refused(serve("--config", path), 1, str(path), sentence)
+
+
+def test_a_file_that_the_user_may_not_read(tmp_path):
+    path = tmp_path / "cellblock.ini"
+    path.write_text("pids = 100\n")
+    path.chmod(0)
+    done = serve("--config", path, user=65534)
+    assert_refused(done, 1, str(path), "Permission denied")
+
+
+def test_a_port_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = serve("--listen", f"127.0.0.1:{port}")
+    assert_refused(done, 1, "127.0.0.1", str(port), "Address already in use")
+
+
+def test_an_address_that_is_not_of_this_machine():
+    done = serve("--listen", "192.0.2.1:0")
+    assert_refused(done, 1, "192.0.2.1", "Cannot assign requested address")
+
+
+def test_a_user_who_may_not(tmp_path):
+    done = serve("--listen", "127.0.0.1:0", user=65534)
+    assert_refused(done, 1, "root")
+
+
+def test_a_ready_file_that_cannot_be_written(tmp_path):
+    path = tmp_path / "absent" / "ready"
+    done = serve("--listen", "127.0.0.1:0", "--ready-file", path)
+    assert done.returncode == 1
+    assert str(path) in done.err and "No such file or directory" in done.err
