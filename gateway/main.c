@@ -180,6 +180,7 @@ static int serve(void) {
     }
     filter_probe_if_asked();
     close(RPC_FD_PARAMS);
+    filter_probe_if_asked();
     open_rooms(&gateway);
     loop_run(gateway.loop);
     close_rooms(&gateway);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "warden/say.h"
 #include "warden/warden.h"
 
 static void print_greeting(const char *url, const char *token) {
@@ -41,10 +40,11 @@ static int write_ready_file(const char *path, const char *url, struct err *err) 
     return 0;
 }
 
-void greet(const struct warden *warden) {
-    struct err err;
+int greet(const struct warden *warden, struct err *err) {
     const char *path = warden->params.ready_file;
-    if (path[0] && write_ready_file(path, warden->url, &err) < 0)
-        say("%s", err.text);
+    int result = path[0] ? write_ready_file(path, warden->url, err) : 0;
+    if (result < 0)
+        return err_wrap(err, "ready_file");
     print_greeting(warden->url, warden->params.no_token ? "" : warden->params.token);
+    return 0;
 }

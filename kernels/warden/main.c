@@ -17,6 +17,9 @@
 #include "warden/sockets.h"
 #include "warden/warden.h"
 
+/* What was asked for cannot be, whatever the machine. */
+enum { EXIT_USAGE = 2 };
+
 void warden_end(struct warden *warden, int exit_status) {
     if (!warden->is_ending)
         warden->exit_status = exit_status;
@@ -156,13 +159,15 @@ static int start(int argc, char **argv) {
     else if (result == PARAMS_VERSION)
         printf("cellblock %s\n", CELLBLOCK_VERSION);
     else if (result < 0)
-        fprintf(stderr, "cellblock: %s\n", err.text);
+        fprintf(stderr, "cellblock serve: %s\n", err.text);
     else if (geteuid() != 0)
-        fprintf(stderr, "cellblock: serve needs root: jails without it are not there yet\n");
+        fprintf(stderr, "cellblock serve: root is needed: jails without it are not there yet\n");
     else
         return serve(&params);
     if (result == 0)
         params_finish(&params);
+    if (result == -EINVAL)
+        return EXIT_USAGE;
     return result > 0 ? 0 : 1;
 }
 

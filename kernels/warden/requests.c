@@ -9,12 +9,16 @@
 enum { LATER = 1 };
 
 static int ready(struct warden *warden, struct err *err) {
-    (void)err;
     warden->gateway.is_ready = true;
-    if (!warden->is_announced)
-        greet(warden);
-    warden->is_announced = true;
-    return 0;
+    if (warden->is_announced)
+        return 0;
+    int result = greet(warden, err);
+    warden->is_announced = result == 0;
+    if (result < 0) {
+        say("%s", err->text);
+        warden_end(warden, 1);
+    }
+    return result;
 }
 
 static int create_jail(struct warden *warden, struct err *err) {

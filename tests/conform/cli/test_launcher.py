@@ -45,7 +45,10 @@ def test_a_program_that_is_missing_is_named(tmp_path):
     shutil.copy(BUILD / "cellblock", tmp_path)
     done = run("serve", program=tmp_path / "cellblock")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"cellblock: run {tmp_path}/cellblock-warden: No such file or directory\n"
+    assert (
+        done.stderr
+        == f"cellblock: run {tmp_path}/cellblock-warden: No such file or directory\n"
+    )
 
 
 def test_it_hands_its_words_over_as_they_are(tmp_path):

@@ -1,20 +1,35 @@
-"""`cellblock serve` with what it cannot use: one true sentence, 2 for a mistake in what was asked, 1
-for what the machine refuses, and nothing left behind."""
+"""`cellblock serve` with what it cannot use: one true sentence, 2 for a mistake in what was asked,
+1 for what the machine refuses, and nothing left behind."""
 
 import os
+import pathlib
+import shutil
 import socket
 import subprocess
+import tempfile
 
 import cellblock
 import pytest
 from cellblock import BUILD
 
+NOBODY = 65534
 
-def serve(*words, environment=None, **options):
+
+@pytest.fixture
+def open_folder():
+    """A folder with the programs that every user can reach, wherever the build lies."""
+    with tempfile.TemporaryDirectory(prefix="test-cli-") as name:
+        os.chmod(name, 0o755)
+        for program in ("cellblock", "cellblock-warden"):
+            shutil.copy(BUILD / program, name)
+        yield pathlib.Path(name)
+
+
+def serve(*words, environment=None, programs=BUILD, **options):
     """Runs serve until it ends, which must be soon and without leftovers."""
     before = cellblock.snapshot()
     done = subprocess.Popen(
-        [BUILD / "cellblock", "serve", *(str(word) for word in words)],
+        [programs / "cellblock", "serve", *(str(word) for word in words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -23,13 +38,21 @@ def serve(*words, environment=None, **options):
         start_new_session=True,
         **options,
     )
-    done.out, done.err = done.communicate(timeout=60)
+    try:
+        done.out, done.err = done.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        done.terminate()
+        done.out, done.err = done.communicate(timeout=60)
+        raise AssertionError(f"serve served: {done.err}") from None
     assert not cellblock.leftovers(before, done.pid)
     return done
 
 
 def assert_refused(done, status, *parts):
     assert done.returncode == status, done.err
+    assert done.err.startswith(
+        "cellblock serve: " if status == 2 else ("cellblock serve: ", "warden: ")
+    )
     assert done.out == ""
     assert done.err.count("\n") == 1 and done.err.endswith("\n"), done.err
     for part in parts:
@@ -40,7 +63,12 @@ def test_help_is_the_table_of_parameters():
     done = serve("--help")
     assert (done.returncode, done.err) == (0, "")
     assert done.out.startswith("usage: cellblock serve")
-    for flag in ("--listen HOST:PORT", "--max-kernels N", "--no-token ", "--ws-ping-ms TIME"):
+    for flag in (
+        "--listen HOST:PORT",
+        "--max-kernels N",
+        "--no-token ",
+        "--ws-ping-ms TIME",
+    ):
         assert flag in done.out
 
 
@@ -53,8 +81,14 @@ def test_version():
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (["--max-kernel", "3"], "there is no flag --max-kernel, did you mean --max-kernels?"),
-        (["--max-kernels", "none"], '--max-kernels: "none" is not a number from 1 to 4096'),
+        (
+            ["--max-kernel", "3"],
+            "there is no flag --max-kernel, did you mean --max-kernels?",
+        ),
+        (
+            ["--max-kernels", "none"],
+            '--max-kernels: "none" is not a number from 1 to 4096',
+        ),
         (["--listen", "example.org:80"], "--listen: "),
         (["--token"], "--token needs a value"),
         (["--no-token", "--token=x"], "token and no_token exclude each other"),
@@ -74,7 +108,10 @@ def test_a_wrong_variable():
     "contents, sentence",
     [
         ("pids = 100\nfoo = 1\n", "line 2: there is no parameter foo"),
-        ("[data]\nbooks = /srv/books\n", "line 2: [data]: data folders are not supported yet"),
+        (
+            "[data]\nbooks = /srv/books\n",
+            "line 2: [data]: data folders are not supported yet",
+        ),
         ("pids\n", "line 1: the line is not NAME = VALUE"),
     ],
 )
@@ -92,11 +129,11 @@ def test_a_file_that_cannot_be_read(tmp_path, name, sentence):
     assert_refused(serve("--config", path), 1, str(path), sentence)
 
 
-def test_a_file_that_the_user_may_not_read(tmp_path):
-    path = tmp_path / "cellblock.ini"
+def test_a_file_that_the_user_may_not_read(open_folder):
+    path = open_folder / "cellblock.ini"
     path.write_text("pids = 100\n")
     path.chmod(0)
-    done = serve("--config", path, user=65534)
+    done = serve("--config", path, programs=open_folder, user=NOBODY, group=NOBODY)
     assert_refused(done, 1, str(path), "Permission denied")
 
 
@@ -112,13 +149,16 @@ def test_an_address_that_is_not_of_this_machine():
     assert_refused(done, 1, "192.0.2.1", "Cannot assign requested address")
 
 
-def test_a_user_who_may_not(tmp_path):
-    done = serve("--listen", "127.0.0.1:0", user=65534)
+def test_a_user_who_may_not(open_folder):
+    done = serve(
+        "--listen", "127.0.0.1:0", programs=open_folder, user=NOBODY, group=NOBODY
+    )
     assert_refused(done, 1, "root")
 
 
 def test_a_ready_file_that_cannot_be_written(tmp_path):
     path = tmp_path / "absent" / "ready"
     done = serve("--listen", "127.0.0.1:0", "--ready-file", path)
-    assert done.returncode == 1
+    assert (done.returncode, done.out) == (1, "")
+    assert "ready_file: " in done.err
     assert str(path) in done.err and "No such file or directory" in done.err
