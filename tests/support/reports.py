@@ -2,8 +2,8 @@
 
 The files are written by tests/support/report and tests/support/report_static (the format stands in
 report_static.h). A process is in order when its last word is that it ended of its own accord, or
-when the warden's log names its tree as killed by it. Everything else is a problem: a sanitizer
-report, a leak, a process that was there and is not any more.
+when the warden's log names it as killed by it. Everything else is a problem: a sanitizer report, a
+leak, a process that was there and is not any more.
 """
 
 import argparse
@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROGRAMS = ("cellblock", "warden", "gateway", "init", "echo")
+JAILED = ("init", "echo")
 
 # Last words: each says that the process ended as it meant to.
 ENDS = ("exit", "exec", "signal")
 
-# One line per tree that the warden ended, and why it was the warden that ended it.
-KILLED = re.compile(r"killed tree \d+ jail ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+# What the warden says when it ends a tree or its gateway. Only whole lines of its own count:
+# another may quote what a kernel said.
+KILLED_TREE = re.compile(r"^warden: killed tree \d+ jail ([0-9a-f-]{36})$", re.MULTILINE)
+KILLED_GATEWAY = re.compile(r"^warden: killed gateway: ", re.MULTILINE)
 
 
 @dataclass
@@ -85,15 +88,23 @@ def faults_of(process):
         yield f"{process.name}: undefined behaviour at {where}"
 
 
-def vanished(processes, killed):
-    """Processes without a last word that no kill accounts for. killed counts kills per tag; one
-    kill of a tree accounts for one process of each program in it."""
-    seen = Counter()
+def count_kills(log):
+    """How many processes of each (program, tag) the warden's log accounts for: a tree has at most
+    one of each program that lives in a jail."""
+    kills = Counter({("gateway", "-"): len(KILLED_GATEWAY.findall(log))})
+    for jail in KILLED_TREE.findall(log):
+        kills.update((program, jail) for program in JAILED)
+    return kills
+
+
+def vanished(processes, kills):
+    """Processes without a last word that no kill accounts for."""
+    left = Counter(kills)
     for process in processes:
         if process.ended or process.rest_of("killed"):
             continue
-        seen[process.program, process.tag] += 1
-        if seen[process.program, process.tag] > killed[process.tag]:
+        left[process.program, process.tag] -= 1
+        if left[process.program, process.tag] < 0:
             yield f"{process.name}: started and never said how it ended"
 
 
@@ -104,8 +115,7 @@ def find_problems(folder, logs=(), expected=()):
     problems += [describe_sanitizer_report(path) for path in reports]
     for process in processes:
         problems += faults_of(process)
-    killed = Counter(jail for log in logs for jail in KILLED.findall(log))
-    problems += vanished(processes, killed)
+    problems += vanished(processes, sum(map(count_kills, logs), Counter()))
     ended = {process.program for process in processes if process.ended}
     missing = [name for name in expected if name not in ended]
     problems += [f"{name}: no process of it ended by itself" for name in missing]
@@ -154,7 +164,8 @@ def parse_arguments(arguments):
         default=[],
         metavar="FILE",
         help="a log of the warden, or a folder of them (every *.log in it and below); its lines "
-        "`killed tree N jail UUID` account for processes that could not say how they ended",
+        "`killed tree N jail UUID` and `killed gateway` account for processes that could not say "
+        "how they ended",
     )
     parser.add_argument(
         "--expect",
