@@ -3,7 +3,8 @@
 #
 # Every step may be interrupted, repeated, and done by two at the same time: it takes a lock, looks
 # again, and leaves its mark (a stamp, a rename) as the last thing it does. The lock's descriptor
-# lives in a subshell, so nothing that is started later inherits it.
+# lives in a subshell, so nothing that is started later inherits it. No process substitution: bash
+# does not wait for those, and the server that this shell becomes would keep them as zombies.
 # shellcheck shell=bash
 
 export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
@@ -36,16 +37,17 @@ locked() {
 # package_names FILE...: the packages that this Debian release has.
 package_names() {
     local name since
-    while read -r name since; do
+    cat -- "$@" | while read -r name since; do
         [[ -z $name || $name == \#* || ${debian_release%%.*} -lt ${since:-0} ]] || echo "$name"
-    done < <(cat -- "$@")
+    done
 }
 
 # missing_packages NAME...: those that are not wholly installed.
 missing_packages() {
     local installed
     installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true)
-    comm -23 <(printf '%s\n' "$@" | sort -u) <(sed -n 's/^.i //p' <<<"$installed" | sort -u)
+    installed=$(sed -n 's/^.i //p' <<<"$installed")
+    printf '%s\n' "$@" | grep -vxF -e "$installed" || true
 }
 
 apt_quietly() {
@@ -66,27 +68,29 @@ update_lists() {
 
 install_missing() {
     local missing
-    mapfile -t missing < <(missing_packages "$@")
-    ((${#missing[@]})) || return 0 # another run was quicker
+    missing=$(missing_packages "$@")
+    [[ -n $missing ]] || return 0 # another run was quicker
     # What an interrupted run left half-configured.
     DEBIAN_FRONTEND=noninteractive dpkg --configure -a --force-confold </dev/null >&2
     update_lists
-    apt_quietly install --no-install-recommends "${missing[@]}"
+    # shellcheck disable=SC2086 # one word a package
+    apt_quietly install --no-install-recommends $missing
 }
 
 # need_packages FILE...: installs the Debian packages that these lists name.
 need_packages() {
     local names missing
-    mapfile -t names < <(package_names "$@")
-    mapfile -t missing < <(missing_packages "${names[@]}")
-    ((${#missing[@]})) || return 0
+    names=$(package_names "$@")
+    # shellcheck disable=SC2086 # one word a package
+    missing=$(missing_packages $names)
+    [[ -n $missing ]] || return 0
     if ((EUID != 0)); then
         say "these Debian packages are missing; as root, run:"
-        say "  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+        say "  apt-get update && apt-get install --no-install-recommends" $missing
         exit 1
     fi
-    say "installing Debian packages: ${missing[*]}"
-    locked "$cellblock_cache/packages.lock" install_missing "${names[@]}"
+    say "installing Debian packages:" $missing
+    locked "$cellblock_cache/packages.lock" install_missing $names
 }
 
 # In one chain, because the caller looks at its status, which turns `set -e` off inside.

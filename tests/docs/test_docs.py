@@ -66,6 +66,13 @@ def test_start_says_where_it_is(started):
 
 
 @pytest.mark.timeout(INSTALL_S)
+def test_nothing_of_the_shell_is_left_below_the_server(started):
+    assert "cellblock-warden" in cellblock.read_link(f"/proc/{started.pid}/exe")
+    below = [cellblock.describe(pid) for pid in cellblock.descendants(started.pid)]
+    assert not [process for process in below if " start: " in process]
+
+
+@pytest.mark.timeout(INSTALL_S)
 def test_the_three_lines_can_be_pasted(started):
     """JupyterLab itself is not installed here, so its line is only compared, above."""
     lines = [line.strip() for line in started.log().splitlines()]

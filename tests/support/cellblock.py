@@ -137,12 +137,15 @@ def snapshot():
     return mounts() | cgroups() | folders()
 
 
-def leftovers(before, session):
+def leftovers(before, session, others=()):
     """What the server with the process session `session` left: sentences, none when it is clean.
 
-    before is a snapshot() taken before its start.
+    before is a snapshot() taken before its start; others are pids of servers that still run.
     """
-    processes = [describe(pid) for pid in descendants(os.getpid()) if is_ours(pid, session)]
+    candidates = descendants(os.getpid())
+    for pid in others:
+        candidates -= descendants(pid) | {pid}
+    processes = [describe(pid) for pid in candidates if is_ours(pid, session)]
     return sorted(processes) + sorted(snapshot() - before)
 
 
@@ -156,6 +159,8 @@ class Serve:
     tests' own environment that begin with CELLBLOCK_ do not reach it. command, when given, is what
     becomes the server in the place of the build's own program, and start_s how long it may take.
     """
+
+    running = set()  # pids of servers that have not been stopped
 
     def __init__(
         self,
@@ -195,6 +200,7 @@ class Serve:
             self.process.wait()
             self._clear()
             raise
+        Serve.running.add(self.pid)
 
     def _await_ready(self, ready, start_s):
         def read():
@@ -269,7 +275,8 @@ class Serve:
             self.process.kill()
             self.returncode = self.process.wait()
             raise AssertionError(f"serve did not end within {STOP_S} s:\n{self.log()}") from None
-        left = leftovers(self._before, self.pid)
+        Serve.running.discard(self.pid)
+        left = leftovers(self._before, self.pid, Serve.running)
         log = self.log()
         self._clear()
         assert self.returncode == 0, f"serve ended with {self.returncode}:\n{log}"

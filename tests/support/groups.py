@@ -57,6 +57,8 @@ GROUPS = (
           checks=tuple((rule, [SUPPORT / "lint", rule])
                        for rule in ("format", "house", "shell", "python"))),
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
+    Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants")),
+    Group("docs", "what the pages generate, link and say to run", pytest("docs")),
 )  # fmt: skip
 
 
