@@ -15,6 +15,7 @@
 
 enum {
     PIPELINE_MAX = 64 * 1024, /* read ahead while a request is being answered */
+    STEPS_PER_TURN = 64,      /* requests or frames of one connection before others have theirs */
     LINGER_MS = 5000,
 };
 
@@ -274,12 +275,19 @@ static void time_out_websocket(struct connection *connection) {
     ws_time_out(connection->ws);
 }
 
+/* What the owner has not let in yet is not lost: the next ping will find out that nobody is there.
+ */
+static void finish_websocket(struct connection *connection) {
+    if (ws_wants_input(connection->ws))
+        drop(connection);
+}
+
 static const struct step steps[] = {
     [STATE_HEAD] = {advance_head, finish_request, time_out_head},
     [STATE_BODY] = {advance_body, finish_request, time_out_body},
     [STATE_HANDLER] = {wait_for_others, finish_later, drop},
     [STATE_WRITING] = {advance_writing, finish_later, drop},
-    [STATE_WEBSOCKET] = {advance_websocket, drop, time_out_websocket},
+    [STATE_WEBSOCKET] = {advance_websocket, finish_websocket, time_out_websocket},
     [STATE_LINGER] = {advance_linger, drop, drop},
 };
 
@@ -296,8 +304,12 @@ static bool step_once(struct connection *connection) {
 }
 
 static void run(struct connection *connection) {
-    while (!connection->broken && connection->state != STATE_CLOSED && step_once(connection))
-        ;
+    connection->has_more = true;
+    for (int i = 0; i < STEPS_PER_TURN && connection->has_more; i++)
+        connection->has_more =
+            !connection->broken && connection->state != STATE_CLOSED && step_once(connection);
+    if (connection->has_more)
+        loop_timer_start(connection->kick, 0);
     if (connection->broken && connection->state != STATE_CLOSED)
         drop(connection);
 }
@@ -315,7 +327,7 @@ static bool wants_input(const struct connection *connection) {
 }
 
 static void update_reading(struct connection *connection) {
-    bool wanted = !connection->finished && wants_input(connection);
+    bool wanted = !connection->finished && !connection->has_more && wants_input(connection);
     if (wanted == connection->reading)
         return;
     if (wanted)

@@ -30,6 +30,7 @@ struct connection {
     enum connection_state state;
     bool entered;          /* one of the entries is on the stack */
     bool reading, writing; /* which events are armed */
+    bool has_more;         /* of what was received, for the next turn */
     bool broken;           /* the socket failed */
     bool finished;         /* the peer will send nothing more */
     bool close_after;      /* the answer, or the close frame */

@@ -262,6 +262,69 @@ static void reads_nothing_while_paused(void **state) {
     scene_end(&scene);
 }
 
+static void loses_nothing_that_came_before_the_end(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    scene.echo_off = true;
+    client_connect(&client, &scene);
+    client_upgrade(&client);
+    struct text all = {0};
+    for (int i = 0; i < 1000; i++)
+        append_frame(&all, 0x81, SLICE_LITERAL("."));
+    client_send(&client, text_slice(&all));
+    text_finish(&all);
+    scene_wait(&scene, "message:1");
+    ws_pause(scene.ws, true);
+    client_close(&client);
+    scene_pass(&scene, 5);
+    assert_null(strstr(scene.trace.data, "close"));
+    ws_pause(scene.ws, false);
+    scene_wait(&scene, "close:1006:");
+    size_t count = 0;
+    for (const char *at = scene.trace.data; (at = strstr(at, "message")); at++)
+        count++;
+    assert_int_equal(count, 1000);
+    scene_end(&scene);
+}
+
+struct turns {
+    struct loop_timer *timer;
+    int count;
+};
+
+static void count_turn(void *context) {
+    struct turns *turns = context;
+    turns->count++;
+    loop_timer_start(turns->timer, 0);
+}
+
+/* A flood of small frames is taken in many turns, between which others have theirs. */
+static void gives_every_client_its_turn(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client flood;
+    scene_begin(&scene, &roomy);
+    scene.echo_off = true;
+    client_connect(&flood, &scene);
+    client_upgrade(&flood);
+    struct text all = {0};
+    for (int i = 0; i < 6400; i++)
+        append_frame(&all, 0x81, SLICE_LITERAL("."));
+    append_frame(&all, 0x81, SLICE_LITERAL("last"));
+    struct turns turns = {0};
+    turns.timer = loop_timer_create(scene.loop, count_turn, &turns);
+    loop_timer_start(turns.timer, 0);
+    client_send(&flood, text_slice(&all));
+    text_finish(&all);
+    scene_wait(&scene, "message:4");
+    assert_true(turns.count >= 100);
+    loop_timer_destroy(turns.timer);
+    client_close(&flood);
+    scene_end(&scene);
+}
+
 static void pings_a_silent_peer_and_leaves_it_alone(void **state) {
     (void)state;
     struct scene scene;
@@ -295,6 +358,8 @@ int main(void) {
         cmocka_unit_test(closes_a_peer_that_does_not_read),
         cmocka_unit_test(tells_when_the_queue_is_empty),
         cmocka_unit_test(reads_nothing_while_paused),
+        cmocka_unit_test(loses_nothing_that_came_before_the_end),
+        cmocka_unit_test(gives_every_client_its_turn),
         cmocka_unit_test(pings_a_silent_peer_and_leaves_it_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
