@@ -1,5 +1,7 @@
 #include "scene.h"
 
+#include <sys/un.h>
+
 static void answers_requests_on_one_connection(void **state) {
     (void)state;
     struct scene scene;
@@ -214,6 +216,105 @@ static void tells_once_who_left(void **state) {
     }
 }
 
+/* The socket turns out to be broken while the owner answers. */
+static void finds_a_broken_socket_while_answering(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
+    scene_wait(&scene, "/wait");
+    client_abort(&client);
+    reply_text(scene.waiting, 200, SLICE_LITERAL("nobody reads this"));
+    scene_wait_connections(&scene, 0);
+    assert_string_equal(scene.trace.data, "/wait"); /* answered, so not gone */
+    client_connect(&client, &scene);
+    client_send_text(&client, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    scene_wait(&scene, "/stream");
+    client_abort(&client);
+    scene.chunk = bytes_copy(SLICE_LITERAL("neither this"));
+    for (int i = 0; i < 3; i++)
+        http_reply_chunk(scene.waiting, scene.chunk);
+    assert_string_equal(scene.trace.data, "/wait /stream");
+    scene_wait_connections(&scene, 0);
+    assert_string_equal(scene.trace.data, "/wait /stream gone");
+    scene_end(&scene);
+}
+
+static void refuses_in_json_and_closes(void **state) {
+    (void)state;
+    static const struct {
+        const char *request, *status, *body;
+    } cases[] = {
+        {"BREW /pot HTTP/1.1\r\n", "501 Not Implemented",
+         "{\"reason\": \"Not Implemented\", \"message\": \"The method is not known.\", "
+         "\"code\": \"method_unknown\"}"},
+        {"TRACE / HTTP/1.1\r\n", "405 Method Not Allowed", "The method TRACE is not served."},
+        {"GET / HTTP/2.0\r\n", "505 HTTP Version Not Supported", "version_not_supported"},
+        {"GET / HTTP/1.1\r\n\r\n", "400 Bad Request", "bad_host"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", "417 Expectation Failed",
+         "expectation_failed"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4194305\r\n\r\n",
+         "413 Content Too Large", "larger than body = 4194304 bytes"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhalf", "400 Bad Request",
+         "incomplete_request"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene scene;
+        struct client client;
+        scene_begin(&scene, &roomy);
+        client_connect(&client, &scene);
+        client_send_text(&client, cases[i].request);
+        if (i == 6)
+            shutdown(client.fd, SHUT_WR);
+        client_wait_end(&client);
+        assert_true(client_has(&client, cases[i].status));
+        assert_true(client_has(&client, cases[i].body));
+        assert_true(client_has(&client, "Connection: close\r\n"));
+        assert_true(client_has(&client, "Content-Type: application/json\r\n"));
+        assert_false(client_has(&client, "100 Continue"));
+        assert_int_equal(client_has(&client, "Allow: GET, HEAD, POST"), i == 1);
+        assert_null(scene.trace.data); /* the handler never saw it */
+        client_close(&client);
+        scene_end(&scene);
+    }
+}
+
+static void serves_unix_sockets(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client = {.scene = &scene};
+    struct sockaddr_un address = {.sun_family = AF_UNIX}; /* autobound: an abstract name */
+    socklen_t size = sizeof address;
+    scene_begin(&scene, &roomy);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(http_server_listen_take(scene.server, listener, NULL), 0);
+    client.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(connect(client.fd, (struct sockaddr *)&address, size), 0);
+    client_listen(&client);
+    client_upgrade(&client);
+    client_send_frame(&client, 0x81, SLICE_LITERAL("by path"));
+    client_wait(&client, "\x81\x07"
+                         "by path");
+    client_close(&client);
+    scene_wait(&scene, "close:1006:");
+    scene_end(&scene);
+}
+
+static void cannot_listen_on_what_is_no_socket(void **state) {
+    (void)state;
+    struct scene scene;
+    struct err err = {0};
+    scene_begin(&scene, &roomy);
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(http_server_listen_take(scene.server, fd, &err), -ENOTSOCK);
+    assert_string_equal(err.text, "listen: Socket operation on non-socket");
+    scene_end(&scene); /* fd is closed */
+}
+
 static void answers_a_client_that_closed_its_half(void **state) {
     (void)state;
     struct scene scene;
@@ -299,6 +400,10 @@ int main(void) {
         cmocka_unit_test(streams_chunks_with_backpressure),
         cmocka_unit_test(streams_to_http_1_0_until_the_end),
         cmocka_unit_test(tells_once_who_left),
+        cmocka_unit_test(finds_a_broken_socket_while_answering),
+        cmocka_unit_test(refuses_in_json_and_closes),
+        cmocka_unit_test(serves_unix_sockets),
+        cmocka_unit_test(cannot_listen_on_what_is_no_socket),
         cmocka_unit_test(answers_a_client_that_closed_its_half),
         cmocka_unit_test(joins_headers_and_finds_what_was_asked),
         cmocka_unit_test(ends_in_the_middle_of_everything),

@@ -1,5 +1,7 @@
 #include "scene.h"
 
+#include <sys/un.h>
+
 static void accepts_and_echoes(void **state) {
     (void)state;
     struct scene scene;
@@ -289,6 +291,161 @@ static void loses_nothing_that_came_before_the_end(void **state) {
     scene_end(&scene);
 }
 
+/* The socket turns out to be broken within ws_send: the owner is told later, from the loop. */
+static void finds_a_broken_socket_while_sending(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_upgrade(&client);
+    client_abort(&client);
+    scene.chunk = bytes_copy(SLICE_LITERAL("nobody reads this"));
+    for (int i = 0; i < 3; i++)
+        ws_send(scene.ws, scene.chunk, true);
+    ws_close(scene.ws, 1000, "neither this");
+    assert_string_equal(scene.trace.data, "/ws");
+    scene_wait(&scene, "close:1000:neither this");
+    scene_pass(&scene, 5);
+    assert_null(strstr(strstr(scene.trace.data, "close:") + 1, "close:"));
+    scene_end(&scene);
+}
+
+/* Fragments of a message that never ends, a ping in the owner's face, and the end of the server. */
+static void ends_within_a_message(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_upgrade(&client);
+    struct text all = {0};
+    append_frame(&all, 0x01, SLICE_LITERAL("a beginning"));
+    append_frame(&all, 0x89, SLICE_LITERAL("here"));
+    append_frame(&all, 0x80, SLICE_LITERAL("and half an end"));
+    client_send(&client, slice_make(all.data, all.size - 3));
+    text_finish(&all);
+    client_wait(&client, "\x8a\x04here");
+    http_server_destroy(scene.server);
+    scene.server = NULL;
+    assert_string_equal(scene.trace.data, "/ws close:1012:the server is going down");
+    client_close(&client);
+    scene_end(&scene);
+}
+
+/* Bytes behind a close frame mean nothing. */
+static void hears_nothing_behind_a_close(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_upgrade(&client);
+    struct text all = {0};
+    append_frame(&all, 0x88, SLICE_LITERAL(""));
+    append_frame(&all, 0x81, SLICE_LITERAL("unheard"));
+    append_frame(&all, 0x83, SLICE_LITERAL("and wrong"));
+    client_send(&client, text_slice(&all));
+    text_finish(&all);
+    client_wait_end(&client);
+    assert_int_equal(client.received.size, 2);
+    assert_memory_equal(client.received.data, "\x88\0", 2); /* no code is answered by none */
+    assert_string_equal(scene.trace.data, "/ws close:1005:");
+    client_close(&client);
+    scene_end(&scene);
+}
+
+static void refuses_what_is_no_upgrade(void **state) {
+    (void)state;
+    static const struct {
+        const char *request, *answer, *header;
+    } cases[] = {
+        {"GET /ws HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ", "not an upgrade"},
+        {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+         "HTTP/1.1 400 ", "\"code\": \"bad_upgrade\""},
+        {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
+         "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+         "HTTP/1.1 426 Upgrade Required\r\n",
+         "Sec-WebSocket-Version: 13\r\nUpgrade: websocket\r\n"},
+        {"GET /plain HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+         "HTTP/1.1 200 ", "/plain"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene scene;
+        struct client client;
+        scene_begin(&scene, &roomy);
+        client_connect(&client, &scene);
+        client_send_text(&client, cases[i].request);
+        client_wait(&client, cases[i].header);
+        assert_true(client_has(&client, cases[i].answer));
+        client_close(&client);
+        scene_end(&scene);
+    }
+}
+
+/* Records keep their borders on such a socket, so each write of the server is one recv here. */
+static void writes_each_frame_at_once(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client = {.scene = &scene};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof address;
+    scene_begin(&scene, &roomy);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(http_server_listen_take(scene.server, listener, NULL), 0);
+    client.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_int_equal(connect(client.fd, (struct sockaddr *)&address, size), 0);
+    client_listen(&client);
+    client_upgrade(&client);
+    client_deafen(&client);
+    static uint8_t record[100000];
+    static const size_t sizes[] = {0, 1, 500, 5000, 60000, 70000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct bytes *payload = bytes_create(sizes[i]);
+        memset(payload->data, 'x', sizes[i]);
+        assert_int_equal(ws_send(scene.ws, payload, true), 0);
+        bytes_unref(payload);
+        uint8_t header[WS_HEADER_MAX];
+        size_t header_size = ws_encode_header(header, WS_OPCODE_BINARY, sizes[i]);
+        assert_int_equal(recv(client.fd, record, sizeof record, 0), header_size + sizes[i]);
+        assert_memory_equal(record, header, header_size);
+    }
+    client_close(&client);
+    scene_end(&scene);
+}
+
+/* The server's end of a client's connection. */
+static int find_server_end(const struct client *client) {
+    struct sockaddr_in wanted, peer;
+    socklen_t size = sizeof wanted;
+    getsockname(client->fd, (struct sockaddr *)&wanted, &size);
+    for (int fd = 3; fd < 100; fd++) {
+        size = sizeof peer;
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && size == sizeof peer &&
+            memcmp(&peer, &wanted, sizeof peer) == 0)
+            return fd;
+    }
+    return -1;
+}
+
+static void does_not_let_small_frames_wait(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_upgrade(&client);
+    int on = 0, fd = find_server_end(&client);
+    socklen_t size = sizeof on;
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+    assert_int_equal(on, 1);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    client_close(&client);
+    scene_end(&scene);
+}
+
 struct turns {
     struct loop_timer *timer;
     int count;
@@ -360,6 +517,12 @@ int main(void) {
         cmocka_unit_test(reads_nothing_while_paused),
         cmocka_unit_test(loses_nothing_that_came_before_the_end),
         cmocka_unit_test(gives_every_client_its_turn),
+        cmocka_unit_test(finds_a_broken_socket_while_sending),
+        cmocka_unit_test(ends_within_a_message),
+        cmocka_unit_test(hears_nothing_behind_a_close),
+        cmocka_unit_test(refuses_what_is_no_upgrade),
+        cmocka_unit_test(writes_each_frame_at_once),
+        cmocka_unit_test(does_not_let_small_frames_wait),
         cmocka_unit_test(pings_a_silent_peer_and_leaves_it_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
