@@ -1,7 +1,8 @@
 """echo - a running echo kernel for a test, and a client of it that sees every part on the wire."""
 
 import contextlib
-import time
+import tempfile
+import uuid
 
 import cellblock
 import zmq
@@ -10,12 +11,17 @@ from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
 
 KERNELS = cellblock.BUILD / "kernels"
+# jupyter_client would put the sockets into the current folder.
+SOCKETS = tempfile.TemporaryDirectory(prefix="test-echo-")
 TIMEOUT_S = 30
 
 
 def manager(transport="ipc"):
     specs = KernelSpecManager(kernel_dirs=[str(KERNELS)])
-    return KernelManager(kernel_name="echo", kernel_spec_manager=specs, transport=transport)
+    kernel = KernelManager(kernel_name="echo", kernel_spec_manager=specs, transport=transport)
+    if transport == "ipc":
+        kernel.ip = f"{SOCKETS.name}/{uuid.uuid4()}"
+    return kernel
 
 
 @contextlib.contextmanager
@@ -134,7 +140,3 @@ def is_status(message, state):
 def wait_for_end(kernel):
     """The exit status of a kernel that ends by itself, negative for a signal."""
     return process_of(kernel).wait(TIMEOUT_S)
-
-
-def monotonic_ms():
-    return time.monotonic() * 1000

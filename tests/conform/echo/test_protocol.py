@@ -63,7 +63,8 @@ def test_topics(wire):
     while len(topics) < 4:
         parts = wire.sockets["iopub"].recv_multipart()
         assert parts[1] == b"<IDS|MSG>"
-        topics.append(parts[0].decode())
+        if parts[0]:  # else a welcome that came late
+            topics.append(parts[0].decode())
     session = wire.receive()["header"]["session"]
     names = ["status", "execute_input", "stream", "status"]
     assert topics == [f"kernel.{session}.{name}" for name in names], msg_id
