@@ -1,3 +1,4 @@
+/* api - /api and /api/status: what this gateway is and what it does now. */
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
 #include "msg/build.h"

@@ -1,3 +1,5 @@
+/* kernels - /api/kernels. POST answers at once; delete and restart answer when they are done, so
+ * their exchange waits in the session. */
 #include <errno.h>
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* kernelspecs - /api/kernelspecs and their resources, from what the warden has read. */
 #include <string.h>
 
 #include "base/cleanup.h"

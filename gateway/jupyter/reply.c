@@ -1,3 +1,5 @@
+/* reply - how every handler answers, and how it reads a JSON body. An error always has `reason` and
+ * `message`. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whoever started the warden may have ignored signals, SIGINT most of all (a shell's background job):
- * a program that inherits that cannot be interrupted. */
+/* Whoever started the warden may have ignored signals, SIGINT most of all (a shell's background
+ * job): a program that inherits that cannot be interrupted. */
 static void reset_signals(void) {
     for (int number = 1; number <= SIGRTMAX; number++)
         signal(number, SIG_DFL);

@@ -98,10 +98,10 @@ static void read_folder(struct specs *specs, const char *folder) {
     int count = scandir(folder, &entries, NULL, plain_order);
     for (int i = 0; i < count; i++) {
         read_one(specs, folder, entries[i]->d_name);
-        free(entries[i]);
+        free(entries[i]); /* scandir's */
     }
     if (count >= 0)
-        free(entries);
+        free(entries); /* scandir's */
 }
 
 void specs_read(struct specs *specs, const struct params *params) {
