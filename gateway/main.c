@@ -85,9 +85,14 @@ static void on_event(void *context, struct rpc_packet *packet) {
     }
 }
 
-/* A gateway without a warden can do nothing but leave. */
+/* A gateway without a warden can do nothing but leave; that is also how a warden that ends asks it
+ * to. */
 static void on_warden_gone(void *context, const struct err *err) {
-    fail(context, err);
+    struct gateway *gateway = context;
+    if (err->code == EPIPE)
+        loop_stop(gateway->loop);
+    else
+        fail(gateway, err);
 }
 
 /* -- start and end ---------------------------------------------------------------------------- */
@@ -180,7 +185,6 @@ static int serve(void) {
     }
     filter_probe_if_asked();
     close(RPC_FD_PARAMS);
-    filter_probe_if_asked();
     open_rooms(&gateway);
     loop_run(gateway.loop);
     close_rooms(&gateway);

@@ -41,3 +41,12 @@ def test_every_thread_wears_the_filter(start_serve):
     assert len(threads) > 0
     for thread in threads:
         assert "\nSeccomp:\t2\n" in (thread / "status").read_text()
+
+
+def test_a_stop_that_was_asked_for_is_no_error(start_serve):
+    serve = start_serve()
+    serve.process.terminate()
+    assert serve.process.wait(60) == 0
+    log = serve.log()
+    assert "Cellblock is at " in log
+    assert "error" not in log and "gateway ended" not in log
