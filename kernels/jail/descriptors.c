@@ -38,8 +38,8 @@ int jail_place_descriptors(const int *fds, size_t count, int output, struct err 
     return 0;
 }
 
-static int enter(const struct jail_plan *plan, struct err *err) {
-    return jail_place_descriptors(plan->keep, plan->keep_count, -1, err);
+static int enter(struct jail_build *build, struct err *err) {
+    return jail_place_descriptors(build->plan->keep, build->plan->keep_count, -1, err);
 }
 
 const struct jail_step step_descriptors = {"descriptors", enter};

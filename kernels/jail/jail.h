@@ -17,7 +17,10 @@ struct jail_plan {
     int workspace_fd; /* detached mounts, of this tree alone: move_mount can attach them */
     int temporary_fd;
     int run_fd;
-    const int *keep; /* these become descriptors 3, 4, ...; all others are closed */
+    const char *const *trees; /* of the host, shown read-only at their own paths */
+    size_t tree_count;
+    uint64_t shared_memory_bytes; /* of /dev/shm */
+    const int *keep;              /* these become descriptors 3, 4, ...; all others are closed */
     size_t keep_count;
 };
 

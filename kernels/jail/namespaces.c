@@ -16,7 +16,8 @@ const uint64_t jail_clone_flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CL
 
 static const char host_name[] = "cellblock";
 
-static int enter(const struct jail_plan *plan, struct err *err) {
+static int enter(struct jail_build *build, struct err *err) {
+    const struct jail_plan *plan = build->plan;
     if (setns(plan->net_fd, CLONE_NEWNET) < 0)
         return err_errno(err, errno, "join the network namespace");
     if (setns(plan->ipc_fd, CLONE_NEWIPC) < 0)

@@ -63,7 +63,8 @@ int jail_drop_privileges(uid_t user, gid_t group, struct err *err) {
     return result;
 }
 
-static int enter(const struct jail_plan *plan, struct err *err) {
+static int enter(struct jail_build *build, struct err *err) {
+    const struct jail_plan *plan = build->plan;
     umask(007); /* the gateway reaches the kernel's sockets by their group (run_fd is setgid) */
     return jail_drop_privileges(plan->user, plan->group, err);
 }

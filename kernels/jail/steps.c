@@ -1,15 +1,18 @@
+/* steps - the order. What needs privileges comes before they go, what needs the host's files before
+ * the root is changed, and close_range last, because it takes every descriptor with it. */
 #include "jail/steps.h"
 
 static const struct jail_step *const steps[] = {
-    &step_namespaces,
-    &step_mounts,
-    &step_privileges,
-    &step_descriptors,
+    &step_namespaces, &step_root,       &step_system,      &step_etc, &step_dev,
+    &step_proc,       &step_workspace,  &step_trees, /* behind the workspace: a tree may lie below
+                                                        /tmp */
+    &step_pivot,      &step_privileges, &step_descriptors,
 };
 
 int jail_enter(const struct jail_plan *plan, struct err *err) {
+    struct jail_build build = {.plan = plan, .root_fd = -1};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        int result = steps[i]->enter(plan, err);
+        int result = steps[i]->enter(&build, err);
         if (result < 0)
             return err_wrap(err, "%s", steps[i]->name);
     }

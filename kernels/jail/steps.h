@@ -1,12 +1,19 @@
-/* steps - what the files of this room share: one entry per step. */
+/* steps - what the files of this room share: one entry per step, in the order of steps.c. */
 #pragma once
 
 #include "base/err.h"
 #include "jail/jail.h"
 
-struct jail_step {
-    const char *name;
-    int (*enter)(const struct jail_plan *plan, struct err *err);
+/* One jail on its way. */
+struct jail_build {
+    const struct jail_plan *plan;
+    int root_fd; /* the new root, attached but not yet entered; -1 before */
 };
 
-extern const struct jail_step step_namespaces, step_mounts, step_privileges, step_descriptors;
+struct jail_step {
+    const char *name;
+    int (*enter)(struct jail_build *build, struct err *err);
+};
+
+extern const struct jail_step step_namespaces, step_root, step_system, step_etc, step_dev,
+    step_proc, step_workspace, step_trees, step_pivot, step_privileges, step_descriptors;

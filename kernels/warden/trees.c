@@ -110,14 +110,16 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
 static int spawn(struct tree *tree, const struct spec *spec, const struct launch *launch,
                  struct err *err) {
     const struct jail *jail = tree->jail;
-    (void)spec;
     struct spawn_tree parts = {.plan = {.user = jail->user,
                                         .group = jail->user,
                                         .net_fd = jail->net_fd,
                                         .ipc_fd = jail->ipc_fd,
                                         .workspace_fd = launch->workspace_fd,
                                         .temporary_fd = launch->temporary_fd,
-                                        .run_fd = launch->run_fd},
+                                        .run_fd = launch->run_fd,
+                                        .trees = (const char *const *)spec->trees.items,
+                                        .tree_count = spec->trees.count,
+                                        .shared_memory_bytes = jail->warden->params.tmp_bytes},
                                .link = launch->link,
                                .init_fd = jail->warden->init_fd,
                                .argv = launch->argv.items,

@@ -6,3 +6,10 @@
 int probe_bind(char **argv);
 int probe_print(char **argv);
 int probe_wait(char **argv);
+int probe_look(char **argv);
+int probe_write(char **argv);
+int probe_read(char **argv);
+int probe_list(char **argv);
+int probe_mounts(char **argv);
+int probe_fill(char **argv);
+int probe_link(char **argv);

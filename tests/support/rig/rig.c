@@ -56,6 +56,7 @@ void rig_init(struct rig *rig, const char *programs) {
     copy_program(rig, programs, "cellblock-warden", "cellblock-warden");
     copy_program(rig, programs, "cellblock-init", "cellblock-init");
     copy_program(rig, programs, "fake-gateway", "cellblock-gateway");
+    copy_program(rig, programs, "probe", "probe");
     listen_for_gateways(rig);
 }
 
@@ -318,6 +319,22 @@ struct rpc_tree_ended rig_run(struct rig *rig, uint8_t id, uint64_t tree, const 
 const char *rig_output(struct rig *rig) {
     rig->packet->tail[rig->packet->tail_size] = 0;
     return (const char *)rig->packet->tail;
+}
+
+const char *rig_probe(struct rig *rig, uint8_t id, const char *words) {
+    char name[32], argv[4096];
+    uint64_t tree = ++rig->last_probe + 1000000;
+    snprintf(name, sizeof name, "probe%llu", (unsigned long long)tree);
+    snprintf(argv, sizeof argv, "%s/probe|%s", rig->folder, words);
+    rig_add_spec(rig, name, argv, NULL);
+    kill(rig->warden, SIGHUP);
+    struct rpc_tree_ended ended = rig_run(rig, id, tree, name);
+    const char *output = rig_output(rig);
+    if (ended.cause != RPC_CAUSE_EXIT || ended.status != 0) {
+        fprintf(stderr, "cause %u, status %d: %s\n", ended.cause, ended.status, output);
+        fail(rig, words);
+    }
+    return output;
 }
 
 /* -- looking at it from outside */

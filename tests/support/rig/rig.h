@@ -17,6 +17,7 @@ struct rig {
     int listener, driver;     /* driver.sock, and the fake gateway's connection to it */
     int link, params, listen; /* what the warden gave the gateway */
     uint32_t number;
+    uint64_t last_probe;
     struct rpc_packet *packet; /* the last one received */
     struct stashed *first, *last;
 };
@@ -54,6 +55,9 @@ int rig_start_tree(struct rig *rig, uint8_t id, uint64_t tree, const char *spec,
                    const char *connection, struct slice environment, struct err *ret_err);
 /* Starts a tree and waits for its end; its output is in rig->packet. */
 struct rpc_tree_ended rig_run(struct rig *rig, uint8_t id, uint64_t tree, const char *spec);
+/* Runs the probe program in a jail (words separated by "|") and waits; what it printed. Anything
+ * but exit status 0 ends the test. */
+const char *rig_probe(struct rig *rig, uint8_t id, const char *words);
 /* The output of the tree whose end is rig->packet, NUL-terminated. */
 const char *rig_output(struct rig *rig);
 

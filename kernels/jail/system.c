@@ -1,0 +1,52 @@
+/* system - /usr, read-only, and the names by which parts of it are known elsewhere. */
+#include <errno.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jail/attach.h"
+#include "jail/steps.h"
+
+enum { SHOWN = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+
+/* Links into /usr where /usr is merged (all of Debian 12 and later), folders elsewhere. */
+static const char *const beside_usr[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+
+static int show_beside(int root_fd, const char *path, struct err *err) {
+    char target[256];
+    ssize_t size = readlink(path, target, sizeof target - 1);
+    if (size > 0) {
+        target[size] = 0;
+        return attach_link(root_fd, path, target, err);
+    }
+    return access(path, F_OK) < 0 ? 0 : attach_host(root_fd, path, path, SHOWN, err);
+}
+
+static int enter(struct jail_build *build, struct err *err) {
+    int result = attach_host(build->root_fd, "/usr", "/usr", SHOWN, err);
+    for (size_t i = 0; result == 0 && i < sizeof beside_usr / sizeof beside_usr[0]; i++)
+        result = show_beside(build->root_fd, beside_usr[i], err);
+    return result;
+}
+
+const struct jail_step step_system = {"system", enter};
+
+static int show_tree(int root_fd, const char *path, unsigned long attributes, struct err *err) {
+    return attach_host(root_fd, path, path, attributes, err);
+}
+
+static int enter_trees(struct jail_build *build, struct err *err) {
+    const struct jail_plan *plan = build->plan;
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < plan->tree_count; i++)
+        result = show_tree(build->root_fd, plan->trees[i], SHOWN, err);
+#ifdef CELLBLOCK_TESTS
+    /* Where programs of a test build say how they ended, those in jails too. */
+    if (result == 0 && CELLBLOCK_REPORT_DIR[0])
+        result = show_tree(build->root_fd, CELLBLOCK_REPORT_DIR,
+                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+#endif
+    return result;
+}
+
+const struct jail_step step_trees = {"trees", enter_trees};
