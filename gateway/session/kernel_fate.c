@@ -45,7 +45,16 @@ static struct slice last_words(const struct rpc_packet *packet) {
     return tail;
 }
 
-void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
+static void append_words(const struct kernel *kernel, const struct rpc_packet *packet,
+                         struct text *sentence) {
+    struct slice words = last_words(packet);
+    if (kernel->was_ready || !words.size)
+        return;
+    text_append_text(sentence, ": ");
+    text_append(sentence, words);
+}
+
+static void name_cause(struct kernel *kernel, const struct rpc_packet *packet) {
     const struct rpc_tree_ended *ended = &packet->tree_ended;
     const struct cause_entry *entry = cause_entry(ended->cause);
     cleanup_text struct text sentence = {0};
@@ -55,10 +64,18 @@ void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
     const char *name = ended->cause == RPC_CAUSE_SIGNAL ? sigabbrev_np(ended->status) : NULL;
     if (name)
         text_append_format(&sentence, " (SIG%s)", name);
-    struct slice words = last_words(packet);
-    if (kernel->life < LIFE_READY && words.size) {
-        text_append_text(&sentence, ": ");
-        text_append(&sentence, words);
-    }
+    append_words(kernel, packet, &sentence);
     kernel_set_fate(kernel, entry->reason, text_slice(&sentence));
+}
+
+void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
+    bool was_killed = packet->tree_ended.cause == RPC_CAUSE_KILLED;
+    if (kernel->life != LIFE_STOPPING || (kernel_is_doomed(kernel) && !was_killed)) {
+        name_cause(kernel, packet);
+    } else if (kernel_is_doomed(kernel)) {
+        cleanup_text struct text sentence = {0};
+        text_append_text(&sentence, kernel->fate.sentence);
+        append_words(kernel, packet, &sentence);
+        kernel_set_fate(kernel, kernel->fate.reason, text_slice(&sentence));
+    }
 }

@@ -1,32 +1,72 @@
 /* kernel_hear - what the kernel says: an answer goes to the client that asked, iopub to everyone,
- * and what answers the gateway's own requests to nobody. */
-#include <jansson.h>
+ * and what answers the gateway's own requests to nobody. Nothing here is trusted: a kernel is
+ * whatever its user made of it. */
+#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/cleanup.h"
+#include "msg/build.h"
 #include "session/kernel_parts.h"
+#include "wire/span.h"
 
-static void finish_if_over(struct kernel *kernel, struct request *request) {
-    if (request->replied && request->idle)
-        pending_remove(&kernel->pending, request);
+enum {
+    INFO_MAX = 256 * 1024, /* bytes of a kernel_info_reply that is kept */
+    SESSION_MAX = 256,     /* of a session that is taken over into what we say */
+    ENCODING_MAX = 2048,   /* what an encoding adds to a message, but for each buffer and its id */
+};
+
+/* -- what it tells of itself ------------------------------------------------------------------ */
+
+static bool member_means(struct slice object, const char *name, const char *text) {
+    struct slice value;
+    return span_members(object, &name, 1, &value, NULL) == 0 && span_string_means(value, text);
 }
 
-static void note_status(struct kernel *kernel, const struct msg *msg, struct request *request) {
-    json_t *content = json_loadb((const char *)msg->content.data, msg->content.size, 0, NULL);
-    const char *state = json_string_value(json_object_get(content, "execution_state"));
-    if (request && state && strcmp(state, "busy") == 0)
-        request->busy = true;
-    if (request && state && strcmp(state, "idle") == 0) {
-        request->idle = true;
-        finish_if_over(kernel, request);
-    }
-    json_decref(content);
+/* An answer that clients can use: while a kernel aborts what is queued it has none (ipykernel). */
+static bool is_good_info(struct slice content) {
+    struct slice value;
+    const char *name = "status";
+    return content.size <= INFO_MAX && span_members(content, &name, 1, &value, NULL) == 0 &&
+           (!value.data || span_string_means(value, "ok"));
 }
 
 static void keep_info(struct kernel *kernel, const struct msg *msg) {
+    if (!is_good_info(msg->content))
+        return;
     bytes_unref(kernel->info);
     kernel->info = bytes_copy(msg->content);
 }
+
+static void keep_session(struct kernel *kernel, const char *session) {
+    if (strcmp(kernel->kernel_session, session) == 0 || strlen(session) > SESSION_MAX)
+        return;
+    mem_free(kernel->kernel_session);
+    kernel->kernel_session = mem_strdup(session);
+}
+
+/* A status whose parent is no request with a reply: comms keep a kernel busy too. */
+static void note_other(struct kernel *kernel, const struct msg_header *parent, bool is_busy) {
+    bool is_ours = kernel->busy_with && strcmp(kernel->busy_with, parent->msg_id) == 0;
+    if (is_busy ? !msg_type_from(slice_from_text(parent->msg_type))->tracked : !is_ours)
+        return;
+    mem_free(kernel->busy_with);
+    kernel->busy_with = is_busy && *parent->msg_id ? mem_strdup(parent->msg_id) : NULL;
+}
+
+static void note_status(struct kernel *kernel, const struct msg *msg,
+                        const struct msg_header *parent, struct request *oldest) {
+    bool is_busy = member_means(msg->content, "execution_state", "busy");
+    if (!is_busy && !member_means(msg->content, "execution_state", "idle"))
+        return;
+    if (!oldest)
+        note_other(kernel, parent, is_busy);
+    else if (is_busy)
+        pending_note_busy(&kernel->pending, oldest);
+    else
+        pending_note_idle(&kernel->pending, oldest);
+}
+
+/* -- what clients hear ------------------------------------------------------------------------ */
 
 /* Answers that the gateway asked for itself, and what a kernel says to a new subscription (JEP 65):
  * nobody's business but ours. */
@@ -41,16 +81,6 @@ static bool take_own(struct kernel *kernel, const struct msg *msg, const struct 
     return true;
 }
 
-/* To whom a message of the kernel goes: NULL for everyone. */
-static struct kernel_client *receiver_of(const struct msg *msg, struct request *request,
-                                         bool *ret_nobody) {
-    *ret_nobody = false;
-    if (msg->channel == MSG_IOPUB || !request)
-        return NULL;
-    *ret_nobody = !request->client;
-    return request->client;
-}
-
 /* What a kernel prints while it starts. On every Jupyter server clients subscribe later and never
  * see it; the last of it is told where the kernel does not become ready. */
 static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_header *parent,
@@ -58,39 +88,79 @@ static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_
     return kernel->life < LIFE_READY && !*parent->msg_id && type->id != MSG_TYPE_status;
 }
 
+/* Who is to hear a message that belongs to request (NULL: to none that is open). */
+static bool find_receiver(const struct msg *msg, const struct request *request,
+                          struct kernel_client **ret_client) {
+    bool is_for_all = msg->channel == MSG_IOPUB || !request || request->is_shared;
+    *ret_client = is_for_all ? NULL : request->client;
+    return is_for_all || request->client;
+}
+
+/* A message that no client's queue can hold. */
+static bool is_too_large(const struct kernel *kernel, const struct msg *msg,
+                         const struct msg_header *header) {
+    size_t added = ENCODING_MAX + 2 * strlen(header->msg_id) + msg->buffer_count * sizeof(uint64_t);
+    return msg_size(msg) + added > kernel->context->params->ws_queue_bytes;
+}
+
+/* What is heard in the place of such a message: on iopub words, else an answer that is an error. */
+static void say_too_large(struct kernel *kernel, struct kernel_client *client,
+                          const struct msg *msg, const struct msg_header *header) {
+    const struct reason_entry *entry = reason_entry(REASON_output);
+    char sentence[ERR_TEXT_MAX];
+    snprintf(sentence, sizeof sentence,
+             "%.40s: a message of %zu bytes was left out, ws_queue_bytes allows %llu",
+             header->msg_type, msg_size(msg),
+             (unsigned long long)kernel->context->params->ws_queue_bytes);
+    bool is_published = msg->channel == MSG_IOPUB;
+    cleanup_bytes struct bytes *content = is_published
+                                              ? msg_content_stream("stderr", sentence)
+                                              : msg_content_error_reply(entry->ename, sentence);
+    kernel_say(kernel, client, msg->channel, is_published ? "stream" : header->msg_type,
+               msg->parent_header, SLICE_LITERAL("{\"cellblock\":{\"reason\":\"output\"}}"),
+               bytes_slice(content));
+    kernel_complain(kernel, &kernel->left_out, sentence);
+}
+
+static void pass_on(struct kernel *kernel, const struct msg *msg, const struct msg_header *header,
+                    const struct request *request) {
+    struct kernel_client *client;
+    if (!find_receiver(msg, request, &client))
+        return;
+    if (is_too_large(kernel, msg, header)) {
+        say_too_large(kernel, client, msg, header);
+        return;
+    }
+    struct outgoing outgoing = {.msg = msg, .header = header};
+    if (client)
+        client->on_message(client, &outgoing);
+    else
+        kernel_broadcast(kernel, &outgoing);
+    outgoing_finish(&outgoing);
+}
+
 static void on_message(void *context, const struct msg *msg, const struct msg_header *header,
                        const struct msg_header *parent) {
     struct kernel *kernel = context;
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
-    if (strcmp(kernel->kernel_session, header->session) != 0) {
-        mem_free(kernel->kernel_session);
-        kernel->kernel_session = mem_strdup(header->session);
-    }
+    keep_session(kernel, header->session);
     if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent, type))
         return;
     kernel->last_activity_us = id_now_us();
-    struct request *request = pending_find(&kernel->pending, parent);
-    struct outgoing outgoing = {.msg = msg, .header = header};
-    bool nobody;
-    struct kernel_client *client = receiver_of(msg, request, &nobody);
-    if (client)
-        client->on_message(client, &outgoing);
-    else if (!nobody)
-        kernel_broadcast(kernel, &outgoing);
-    outgoing_finish(&outgoing);
-    if (type->id == MSG_TYPE_kernel_info_reply)
+    struct request *oldest = pending_find(&kernel->pending, parent);
+    struct request *asker = pending_find_asker(oldest, msg->channel, type);
+    pass_on(kernel, msg, header, asker ? asker : oldest);
+    if (asker)
+        pending_note_reply(&kernel->pending, asker);
+    else if (msg->channel == MSG_IOPUB && type->id == MSG_TYPE_status)
+        note_status(kernel, msg, parent, oldest);
+    if (type->id == MSG_TYPE_kernel_info_reply && msg->channel != MSG_IOPUB)
         keep_info(kernel, msg);
-    if (msg->channel == MSG_IOPUB && type->id == MSG_TYPE_status)
-        note_status(kernel, msg, request);
-    else if (request && msg->channel == request->channel && type->role == MSG_REPLY) {
-        request->replied = true;
-        finish_if_over(kernel, request);
-    }
 }
 
 static void on_refused(void *context, const struct err *err) {
     struct kernel *kernel = context;
-    kernel->context->on_trouble(kernel->id, err->text);
+    kernel_complain(kernel, &kernel->refused, err->text);
 }
 
 const struct link_events kernel_link_events = {

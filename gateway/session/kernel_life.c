@@ -13,114 +13,13 @@
 
 enum { PROBE_MS = 100 };
 
-enum happening {
-    JAIL_MADE,
-    JAIL_REFUSED,
-    TREE_REFUSED,
-    LINKED,
-    LINK_FAILED,
-    ANSWERED,
-    TREE_ENDED,
-    DRAINED,
-    TIMED_OUT,
-    RESTART,
-    DELETE,
-    HAPPENING_COUNT
-};
+/* A message that is too large for a client's queue is still read, so that this can be said. */
+enum { PARTS_OF_A_QUEUE = 4 };
 
-static void happen(struct kernel *kernel, enum happening happening);
-
-/* -- asking the warden ------------------------------------------------------------------------ */
-
-static void ask_warden(struct kernel *kernel, void *body, size_t size, struct slice tail,
-                       void (*done)(void *, const struct err *)) {
-    kernel->calls++;
-    warden_request(kernel->context->warden, body, size, tail, done, kernel);
-}
-
-/* A deleted kernel is freed with the warden's last answer. */
-static void count_answer(struct kernel *kernel) {
-    kernel->calls--;
-    if (kernel->life == LIFE_ENDING && kernel->calls == 0)
-        kernels_remove(kernel->kernels, kernel);
-}
-
-static void on_jail_created(void *context, const struct err *err) {
-    struct kernel *kernel = context;
-    kernel->jail = err->code ? JAIL_NONE : JAIL_THERE;
-    if (err->code && kernel->life == LIFE_JAILING)
-        kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
-    happen(kernel, err->code ? JAIL_REFUSED : JAIL_MADE);
-    count_answer(kernel);
-}
-
-/* A restart may come while the answer to an earlier launch is still awaited: there is one jail. */
-static void create_jail(struct kernel *kernel) {
-    kernel->life = LIFE_JAILING;
-    if (kernel->jail == JAIL_ASKED)
-        return;
-    struct rpc_jail_create body = {.head.kind = RPC_JAIL_CREATE};
-    memcpy(body.jail, kernel->uuid, ID_BYTES);
-    kernel->jail = JAIL_ASKED;
-    ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_created);
-}
-
-static void forget_tree(struct kernel *kernel) {
-    kernels_forget_tree(kernel->kernels, kernel->tree);
-    kernel->tree = 0;
-}
-
-static void on_tree_started(void *context, const struct err *err) {
-    struct kernel *kernel = context;
-    if (err->code && kernel->tree) {
-        forget_tree(kernel);
-        if (kernel->life != LIFE_STOPPING)
-            kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
-        happen(kernel, TREE_REFUSED);
-    }
-    count_answer(kernel);
-}
-
-static struct bytes *write_connection(struct kernel *kernel) {
-    uint8_t key[ID_BYTES];
-    id_make(key);
-    id_format(key, kernel->key);
-    struct connection connection = {.transport = "ipc",
-                                    .ip = RPC_KERNEL_SOCKETS,
-                                    .key = kernel->key,
-                                    .signature_scheme = "hmac-sha256",
-                                    .kernel_name = kernel->spec_name};
-    for (int i = 0; i < CONNECTION_PORT_COUNT; i++)
-        connection.ports[i] = i + 1;
-    return connection_write(&connection);
-}
-
-static void start_tree(struct kernel *kernel) {
-    cleanup_bytes struct bytes *connection = write_connection(kernel);
-    cleanup_text struct text tail = {0};
-    text_append(&tail, bytes_slice(connection));
-    text_append(&tail, bytes_slice(kernel->environment));
-    kernel->tree = kernels_next_tree(kernel->kernels, kernel);
-    struct rpc_tree_start body = {.head.kind = RPC_TREE_START,
-                                  .tree = kernel->tree,
-                                  .kind = RPC_TREE_KERNEL,
-                                  .spec = kernel->spec_number,
-                                  .connection_size = (uint32_t)connection->size,
-                                  .environment_size = (uint32_t)kernel->environment->size};
-    memcpy(body.jail, kernel->uuid, ID_BYTES);
-    kernel->life = LIFE_LAUNCHING;
-    ask_warden(kernel, &body, sizeof body, text_slice(&tail), on_tree_started);
-}
-
-static void kill_tree(struct kernel *kernel) {
-    struct rpc_tree_kill body = {.head.kind = RPC_TREE_KILL, .tree = kernel->tree};
-    kernel->life = LIFE_STOPPING;
-    /* RPC_TREE_ENDED says that it is done; the answer says nothing more. */
-    warden_request(kernel->context->warden, &body, sizeof body, (struct slice){0}, NULL, NULL);
-}
+/* -- waiters ---------------------------------------------------------------------------------- */
 
 /* Whoever is told may come back with something else to wait for, or take others off the list. */
-static void tell_waiters(struct kernel *kernel, const struct err *err) {
+void kernel_tell_waiters(struct kernel *kernel, const struct err *err) {
     struct list told;
     list_take(&told, &kernel->waiters);
     while (!list_is_empty(&told)) {
@@ -130,20 +29,12 @@ static void tell_waiters(struct kernel *kernel, const struct err *err) {
     }
 }
 
-static void on_jail_ended(void *context, const struct err *err) {
-    static const struct err none = {0};
-    struct kernel *kernel = context;
-    /* Of a jail that was refused nothing is left either. */
-    tell_waiters(kernel, kernel->jail == JAIL_THERE ? err : &none);
-    count_answer(kernel);
-}
-
 /* -- what is done in the table ---------------------------------------------------------------- */
 
 static void fail_waiters(struct kernel *kernel, int code, const char *sentence) {
     struct err err;
     err_set(&err, code, "%s", sentence);
-    tell_waiters(kernel, &err);
+    kernel_tell_waiters(kernel, &err);
 }
 
 static void drop_link(struct kernel *kernel) {
@@ -154,13 +45,15 @@ static void drop_link(struct kernel *kernel) {
 
 static void launch(struct kernel *kernel) {
     kernel->shell_answered = kernel->iopub_answered = false;
-    kernel->shutdown_asked = false;
+    kernel->was_ready = kernel->shutdown_asked = false;
+    mem_free(kernel->busy_with);
+    kernel->busy_with = NULL;
     kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     loop_timer_start(kernel->deadline, kernel->launch_timeout_ms);
     if (kernel->jail == JAIL_THERE)
-        start_tree(kernel);
+        kernel_start_tree(kernel);
     else
-        create_jail(kernel);
+        kernel_create_jail(kernel);
 }
 
 /* What the operator and every client hear of a death. */
@@ -173,12 +66,10 @@ static void tell_death(struct kernel *kernel) {
     fail_waiters(kernel, EIO, sentence);
 }
 
-static void end_jail(struct kernel *kernel) {
+static void end(struct kernel *kernel) {
     drop_link(kernel);
     loop_timer_stop(kernel->deadline);
     kernels_hide(kernel->kernels, kernel);
-    struct rpc_jail_end body = {.head.kind = RPC_JAIL_END};
-    memcpy(body.jail, kernel->uuid, ID_BYTES);
     kernel->life = LIFE_ENDING;
     kernel_end_requests(kernel, REASON_deleted, reason_entry(REASON_deleted)->sentence);
     struct kernel_client *client;
@@ -186,7 +77,7 @@ static void end_jail(struct kernel *kernel) {
         list_remove(&client->link);
         client->on_end(client, REASON_deleted);
     }
-    ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_ended);
+    kernel_end_jail(kernel);
 }
 
 /* The kernel's processes are gone and nobody here asked for it. */
@@ -200,7 +91,7 @@ static void die(struct kernel *kernel) {
         kernel_say_status(kernel, NULL, "restarting", (struct slice){0});
         launch(kernel);
     } else
-        end_jail(kernel);
+        end(kernel);
 }
 
 static void probe(struct kernel *kernel) {
@@ -217,8 +108,11 @@ static void become_ready(struct kernel *kernel) {
     loop_timer_stop(kernel->deadline);
     loop_timer_stop(kernel->probe);
     kernel->life = LIFE_READY;
+    kernel->was_ready = true;
     kernel_send_waiting(kernel);
-    tell_waiters(kernel, &(struct err){0});
+    if (kernel->shutdown_asked)
+        loop_timer_start(kernel->deadline, kernel->context->params->grace_ms);
+    kernel_tell_waiters(kernel, &(struct err){0});
 }
 
 static void drain(struct kernel *kernel) {
@@ -234,17 +128,20 @@ static void stop_for_timeout(struct kernel *kernel) {
              (long long)kernel->launch_timeout_ms);
     kernel_set_fate(kernel, REASON_timeout, slice_from_text(sentence));
     drop_link(kernel);
-    kill_tree(kernel);
+    kernel_kill_tree(kernel);
+}
+
+/* It does not heed a shutdown_request; what it still says is as good as nothing. */
+static void stop_for_shutdown(struct kernel *kernel) {
+    kernel_set_fate(kernel, REASON_timeout,
+                    SLICE_LITERAL("the kernel did not shut down within grace_ms"));
+    drop_link(kernel);
+    kernel_kill_tree(kernel);
 }
 
 static void time_out_jail(struct kernel *kernel) {
     kernel_set_fate(kernel, REASON_timeout, SLICE_LITERAL("the jail was not made in time"));
     die(kernel);
-}
-
-static void stop_for_failure(struct kernel *kernel) {
-    drop_link(kernel);
-    kill_tree(kernel);
 }
 
 static void end_for_restart(struct kernel *kernel) {
@@ -257,7 +154,7 @@ static void end_for_restart(struct kernel *kernel) {
 static void stop_for_restart(struct kernel *kernel) {
     end_for_restart(kernel);
     loop_timer_stop(kernel->deadline);
-    kill_tree(kernel);
+    kernel_kill_tree(kernel);
 }
 
 static void launch_again(struct kernel *kernel) {
@@ -287,37 +184,42 @@ static void join(struct kernel *kernel) {
 typedef void step(struct kernel *kernel);
 
 static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
-    [LIFE_JAILING] = {[JAIL_MADE] = start_tree,
+    [LIFE_JAILING] = {[JAIL_MADE] = kernel_start_tree,
                       [JAIL_REFUSED] = die,
                       [TIMED_OUT] = time_out_jail,
                       [RESTART] = join,
-                      [DELETE] = end_jail},
+                      [DELETE] = end},
     [LIFE_LAUNCHING] = {[TREE_REFUSED] = die,
                         [TREE_ENDED] = die,
                         [TIMED_OUT] = stop_for_timeout,
                         [RESTART] = stop_for_restart,
-                        [DELETE] = end_jail},
+                        [DELETE] = end},
     [LIFE_LINKING] = {[LINKED] = begin_probing,
-                      [LINK_FAILED] = stop_for_failure,
+                      [LINK_FAILED] = kernel_kill_tree,
                       [TREE_ENDED] = die,
                       [TIMED_OUT] = stop_for_timeout,
                       [RESTART] = stop_for_restart,
-                      [DELETE] = end_jail},
+                      [DELETE] = end},
     [LIFE_PROBING] = {[ANSWERED] = become_ready,
+                      [LINK_FAILED] = kernel_kill_tree,
                       [TREE_ENDED] = drain,
                       [TIMED_OUT] = stop_for_timeout,
                       [RESTART] = stop_for_restart,
-                      [DELETE] = end_jail},
-    [LIFE_READY] = {[TREE_ENDED] = drain, [RESTART] = stop_for_restart, [DELETE] = end_jail},
-    [LIFE_DRAINING] = {[DRAINED] = die, [RESTART] = launch_again, [DELETE] = end_jail},
+                      [DELETE] = end},
+    [LIFE_READY] = {[LINK_FAILED] = kernel_kill_tree,
+                    [TREE_ENDED] = drain,
+                    [TIMED_OUT] = stop_for_shutdown,
+                    [RESTART] = stop_for_restart,
+                    [DELETE] = end},
+    [LIFE_DRAINING] = {[DRAINED] = die, [RESTART] = launch_again, [DELETE] = end},
     [LIFE_STOPPING] = {[TREE_ENDED] = after_stop,
                        [TREE_REFUSED] = after_stop,
                        [RESTART] = restart_after_stop,
-                       [DELETE] = end_jail},
-    [LIFE_DEAD] = {[RESTART] = launch_again, [DELETE] = end_jail},
+                       [DELETE] = end},
+    [LIFE_DEAD] = {[RESTART] = launch_again, [DELETE] = end},
 };
 
-static void happen(struct kernel *kernel, enum happening happening) {
+void kernel_happen(struct kernel *kernel, enum happening happening) {
     step *act = steps[kernel->life][happening];
     if (act)
         act(kernel);
@@ -330,25 +232,27 @@ void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet) {
         return;
     struct link_events events = kernel_link_events;
     events.context = kernel;
-    kernel->link_to_kernel = link_create_take(kernel->context->loop, kernel->context->zmq,
-                                              slice_from_text(kernel->key), packet->fds, &events);
+    kernel->link_to_kernel = link_create_take(
+        kernel->context->loop, kernel->context->zmq, slice_from_text(kernel->key), packet->fds,
+        (int64_t)kernel->context->params->ws_queue_bytes * PARTS_OF_A_QUEUE, &events);
     for (size_t i = 0; i < packet->fd_count; i++)
         packet->fds[i] = -1;
     kernel->life = LIFE_LINKING;
 }
 
 void kernel_on_linked(void *context) {
-    happen(context, LINKED);
+    kernel_happen(context, LINKED);
 }
 
 void kernel_on_link_failed(void *context, const struct err *err) {
     struct kernel *kernel = context;
-    kernel_set_fate(kernel, REASON_failed, slice_from_text(err->text));
-    happen(kernel, LINK_FAILED);
+    enum reason reason = kernel->life == LIFE_LINKING ? REASON_failed : REASON_lost;
+    kernel_set_fate(kernel, reason, slice_from_text(err->text));
+    kernel_happen(kernel, LINK_FAILED);
 }
 
 void kernel_on_drained(void *context) {
-    happen(context, DRAINED);
+    kernel_happen(context, DRAINED);
 }
 
 void kernel_on_answer(struct kernel *kernel, enum msg_channel channel) {
@@ -357,18 +261,24 @@ void kernel_on_answer(struct kernel *kernel, enum msg_channel channel) {
     if (channel == MSG_IOPUB)
         kernel->iopub_answered = true;
     if (kernel->shell_answered && kernel->iopub_answered)
-        happen(kernel, ANSWERED);
+        kernel_happen(kernel, ANSWERED);
 }
 
 void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet) {
-    forget_tree(kernel);
-    if (kernel->life != LIFE_STOPPING)
-        kernel_read_fate(kernel, packet);
-    happen(kernel, TREE_ENDED);
+    kernel_forget_tree(kernel);
+    kernel_read_fate(kernel, packet);
+    kernel_happen(kernel, TREE_ENDED);
+}
+
+void kernel_on_shutdown(struct kernel *kernel, bool restarts) {
+    kernel->shutdown_asked = true;
+    kernel->shutdown_restarts = restarts;
+    if (kernel->life == LIFE_READY)
+        loop_timer_start(kernel->deadline, kernel->context->params->grace_ms);
 }
 
 static void on_deadline(void *context) {
-    happen(context, TIMED_OUT);
+    kernel_happen(context, TIMED_OUT);
 }
 
 static void on_probe_timer(void *context) {
@@ -379,36 +289,36 @@ static void on_probe_timer(void *context) {
 
 void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter) {
     list_append(&kernel->waiters, &waiter->link);
-    happen(kernel, RESTART);
+    kernel_happen(kernel, RESTART);
 }
 
 void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter) {
     fail_waiters(kernel, ECANCELED, reason_entry(REASON_deleted)->sentence);
     if (waiter)
         list_append(&kernel->waiters, &waiter->link);
-    happen(kernel, DELETE);
-}
-
-/* Dead, or about to be. */
-static bool is_doomed(const struct kernel *kernel) {
-    return kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING ||
-           (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE);
+    kernel_happen(kernel, DELETE);
 }
 
 int kernel_interrupt(struct kernel *kernel, struct err *err) {
-    if (is_doomed(kernel))
+    if (kernel_is_doomed(kernel))
         return err_set(err, ESRCH, "the kernel is dead: %s", kernel->fate.sentence);
     if (kernel->life != LIFE_READY)
         return err_set(err, EBUSY, "the kernel is %s: there is nothing to interrupt yet",
                        kernel_execution_state(kernel));
+    if (link_queued_bytes(kernel->link_to_kernel) > kernel->context->params->session_pending_bytes)
+        return err_set(err, EBUSY,
+                       "the kernel reads nothing: more than session_pending_bytes wait");
     if (kernel->interrupt_by_message) {
         kernel_ask(kernel, MSG_CONTROL, "interrupt_request");
         return 0;
     }
-    struct rpc_tree_signal body = {
-        .head.kind = RPC_TREE_SIGNAL, .tree = kernel->tree, .signal = SIGINT};
-    warden_request(kernel->context->warden, &body, sizeof body, (struct slice){0}, NULL, NULL);
+    kernel_signal(kernel, SIGINT);
     return 0;
+}
+
+bool kernel_is_doomed(const struct kernel *kernel) {
+    return kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING ||
+           (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE);
 }
 
 const char *kernel_execution_state(const struct kernel *kernel) {
@@ -416,15 +326,15 @@ const char *kernel_execution_state(const struct kernel *kernel) {
         [LIFE_JAILING] = "starting", [LIFE_LAUNCHING] = "starting",  [LIFE_LINKING] = "starting",
         [LIFE_PROBING] = "starting", [LIFE_STOPPING] = "restarting", [LIFE_ENDING] = "terminating",
     };
-    if (is_doomed(kernel))
+    if (kernel_is_doomed(kernel))
         return "dead";
     if (kernel->life == LIFE_READY)
-        return pending_is_busy(&kernel->pending) ? "busy" : "idle";
+        return kernel->pending.busy || kernel->busy_with ? "busy" : "idle";
     return names[kernel->life];
 }
 
 const char *kernel_reason(const struct kernel *kernel) {
-    return is_doomed(kernel) ? kernel->fate.sentence : NULL;
+    return kernel_is_doomed(kernel) ? kernel->fate.sentence : NULL;
 }
 
 /* -- life itself ------------------------------------------------------------------------------ */
@@ -436,10 +346,13 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     kernel->context = context;
     id_make(kernel->uuid);
     id_format(kernel->uuid, kernel->id);
-    uint8_t own[ID_BYTES];
-    id_make(own);
-    id_format(own, kernel->own_session);
-    kernel->kernel_session = mem_strdup(kernel->own_session);
+    uint8_t session[ID_BYTES];
+    id_make(session);
+    id_format(session, kernel->own_session);
+    /* Another one: who knows the gateway's own could have answers swallowed. */
+    kernel->kernel_session = mem_zalloc(1, ID_TEXT_SIZE);
+    id_make(session);
+    id_format(session, kernel->kernel_session);
     kernel->spec_name = mem_strdup(start->spec->name);
     kernel->spec_number = start->spec->number;
     kernel->interrupt_by_message = start->spec->interrupt_by_message;
@@ -472,5 +385,6 @@ void kernel_destroy(struct kernel *kernel) {
     bytes_unref(kernel->info);
     mem_free(kernel->spec_name);
     mem_free(kernel->kernel_session);
+    mem_free(kernel->busy_with);
     mem_free(kernel);
 }

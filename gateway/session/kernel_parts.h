@@ -24,6 +24,22 @@ enum life {
     LIFE_COUNT
 };
 
+/* What makes a kernel go from one state to another. */
+enum happening {
+    JAIL_MADE,
+    JAIL_REFUSED,
+    TREE_REFUSED,
+    LINKED,
+    LINK_FAILED,
+    ANSWERED,
+    TREE_ENDED,
+    DRAINED,
+    TIMED_OUT,
+    RESTART,
+    DELETE,
+    HAPPENING_COUNT
+};
+
 /* Why the kernel is or will be dead. */
 struct fate {
     enum reason reason; /* REASON_NONE: a restart follows */
@@ -54,13 +70,14 @@ struct kernel {
     enum life life;
     struct fate fate;
     enum { JAIL_NONE, JAIL_ASKED, JAIL_THERE } jail;
-    uint64_t tree;  /* 0: none */
+    uint64_t tree; /* 0: none */
+    bool signal_asked;
     unsigned calls; /* requests to the warden whose answers will name this kernel */
     struct link *link_to_kernel;
     char key[ID_TEXT_SIZE];      /* signs its messages */
     struct loop_timer *deadline; /* of a launch */
     struct loop_timer *probe;
-    bool shell_answered, iopub_answered;
+    bool shell_answered, iopub_answered, was_ready;
     struct list waiters; /* for the end of a restart or a deletion */
 
     struct list clients;
@@ -70,7 +87,9 @@ struct kernel {
     char own_session[ID_TEXT_SIZE]; /* of the gateway's own requests to the kernel */
     char *kernel_session;           /* of the kernel's last message, for what is said in its name */
     struct bytes *info;             /* content of its last kernel_info_reply */
+    char *busy_with; /* msg_id of what keeps it busy beside requests; NULL: nothing */
     bool shutdown_asked, shutdown_restarts; /* by a client's shutdown_request */
+    unsigned refused, left_out, dropped;    /* messages; see kernel_complain */
     int64_t last_activity_us;
 };
 
@@ -82,16 +101,36 @@ void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet);
 void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet);
 /* The kernel said something that answers the gateway's own requests. */
 void kernel_on_answer(struct kernel *kernel, enum msg_channel channel);
+/* A client sent a shutdown_request. */
+void kernel_on_shutdown(struct kernel *kernel, bool restarts);
+/* Dead, or about to be: its fate says why. */
+bool kernel_is_doomed(const struct kernel *kernel);
 /* For link events. */
 void kernel_on_linked(void *context);
 void kernel_on_link_failed(void *context, const struct err *err);
 void kernel_on_drained(void *context);
 
+void kernel_happen(struct kernel *kernel, enum happening happening);
+/* err->code 0: what they wait for was done. */
+void kernel_tell_waiters(struct kernel *kernel, const struct err *err);
+
+/* kernel_warden.c */
+/* Each makes life what it begins. */
+void kernel_create_jail(struct kernel *kernel);
+void kernel_start_tree(struct kernel *kernel);
+void kernel_kill_tree(struct kernel *kernel);
+/* The kernel is freed when it is done. */
+void kernel_end_jail(struct kernel *kernel);
+/* One at a time: another before the warden's answer is the same one. */
+void kernel_signal(struct kernel *kernel, int signal);
+void kernel_forget_tree(struct kernel *kernel);
+
 /* kernel_fate.c */
 /* REASON_NONE says that it is to start again. */
 void kernel_set_fate(struct kernel *kernel, enum reason reason, struct slice sentence);
-/* The fate that RPC_TREE_ENDED tells: the cause, a signal's name, and of a kernel that never became
- * ready its last words. */
+/* Makes the fate what RPC_TREE_ENDED tells: the cause, a signal's name, and of a kernel that never
+ * became ready its last words. Where it was to be killed, for a restart or since something is
+ * wrong, its own end came first or not at all. */
 void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet);
 
 /* kernel_say.c */
@@ -105,10 +144,12 @@ void kernel_say_status(struct kernel *kernel, struct kernel_client *client, cons
                        struct slice parent_header);
 /* One request's end (DESIGN rule 1): iopub error, reply with status "error", iopub idle; of these
  * what the kernel has not said itself. */
-void kernel_end_request(struct kernel *kernel, struct request *request, enum reason reason,
-                        const char *sentence);
+void kernel_say_end(struct kernel *kernel, const struct request *request, enum reason reason,
+                    const char *sentence);
 /* Ends everything that is open or waits. */
 void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence);
+/* Tells the operator the 1st, 2nd, 4th, 8th, ... time, since a stranger says how often it is. */
+void kernel_complain(struct kernel *kernel, unsigned *times, const char *sentence);
 /* Sends a request of the gateway's own; its answers are not shown to clients. */
 void kernel_ask(struct kernel *kernel, enum msg_channel channel, const char *msg_type);
 

@@ -45,8 +45,8 @@ void kernel_say_status(struct kernel *kernel, struct kernel_client *client, cons
                bytes_slice(content));
 }
 
-void kernel_end_request(struct kernel *kernel, struct request *request, enum reason reason,
-                        const char *sentence) {
+void kernel_say_end(struct kernel *kernel, const struct request *request, enum reason reason,
+                    const char *sentence) {
     const struct reason_entry *entry = reason_entry(reason);
     struct slice parent = slice_from_text(request->header);
     cleanup_text struct text metadata = {0};
@@ -56,21 +56,31 @@ void kernel_end_request(struct kernel *kernel, struct request *request, enum rea
         kernel_say(kernel, NULL, MSG_IOPUB, "error", parent, text_slice(&metadata),
                    bytes_slice(error));
     }
-    if (!request->replied && request->client) {
+    if (!request->replied && (request->client || request->is_shared)) {
         cleanup_bytes struct bytes *reply = msg_content_error_reply(entry->ename, sentence);
-        kernel_say(kernel, request->client, request->channel, request->type->reply, parent,
-                   text_slice(&metadata), bytes_slice(reply));
+        kernel_say(kernel, request->is_shared ? NULL : request->client, request->channel,
+                   request->type->reply, parent, text_slice(&metadata), bytes_slice(reply));
     }
     if (!request->idle)
         kernel_say_status(kernel, NULL, "idle", parent);
-    pending_remove(&kernel->pending, request);
 }
 
 void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence) {
     struct request *request;
     kernel_drop_waiting(kernel);
-    list_for_each (request, &kernel->pending.requests, link)
-        kernel_end_request(kernel, request, reason, sentence);
+    list_for_each (request, &kernel->pending.requests, link) {
+        kernel_say_end(kernel, request, reason, sentence);
+        pending_remove(&kernel->pending, request);
+    }
+}
+
+void kernel_complain(struct kernel *kernel, unsigned *times, const char *sentence) {
+    ++*times;
+    if (*times & (*times - 1))
+        return;
+    cleanup_text struct text line = {0};
+    text_append_format(&line, "%s (%u times)", sentence, *times);
+    kernel->context->on_trouble(kernel->id, line.data);
 }
 
 void kernel_ask(struct kernel *kernel, enum msg_channel channel, const char *msg_type) {

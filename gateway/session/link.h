@@ -15,7 +15,8 @@ struct link;
 struct link_events {
     /* All four sockets are connected; the descriptors may be closed. */
     void (*on_linked)(void *context);
-    /* They could not be: a sentence. The link is of no more use. */
+    /* They could not be, or one was closed by a kernel that lives: a sentence. The link is of no
+     * more use. */
     void (*on_failed)(void *context, const struct err *err);
     /* A verified message. Everything borrowed for the call, in which link_destroy is not allowed.
      */
@@ -29,13 +30,16 @@ struct link_events {
 };
 
 /* sockets are O_PATH descriptors of unix sockets in the order of enum connection_port, owned by the
- * link from here on (all five of them). key signs. zmq is the process's one ZeroMQ context. */
+ * link from here on (all five of them). key signs. zmq is the process's one ZeroMQ context. A
+ * kernel that sends a larger part of a message than part_max bytes loses its connection. */
 struct link *link_create_take(struct loop *loop, void *zmq, struct slice key, const int *sockets,
-                              const struct link_events *events);
+                              int64_t part_max, const struct link_events *events);
 void link_destroy(struct link *link);
 
 /* Sends to the kernel on msg->channel, copying. Only after on_linked. */
 void link_send(struct link *link, const struct msg *msg);
+/* Bytes that were sent and that the kernel has not taken: it decides how many. */
+size_t link_queued_bytes(const struct link *link);
 
 /* The kernel's processes are gone: reads what is still under way, then calls on_drained. */
 void link_drain(struct link *link);

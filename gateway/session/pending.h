@@ -1,5 +1,7 @@
 /* pending - the requests that a kernel owes an answer, in the order in which they came.
- * A request is over when its reply and its idle have both been seen. */
+ * A request is over when its reply and its idle have both been seen. Its one complication: a kernel
+ * names a request by msg_id and session alone, which two clients may both have chosen; then answers
+ * belong to the oldest that still lacks them. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +16,14 @@ struct kernel_client;
 
 struct request {
     struct list link;
-    char *key; /* msg_id and session: two clients may use one msg_id */
+    char *key;                /* msg_id and session */
+    struct request *younger;  /* the next one of that key */
+    struct request *youngest; /* the last one of that key; kept by the oldest alone */
     const struct msg_type *type;
     char *header;                 /* the client's header object: parent of a synthesised end */
     char *session_id;             /* whose it is when its socket comes back; NULL: nobody's */
     struct kernel_client *client; /* NULL once it left */
+    bool is_shared;               /* another client sent the same header: a reply is for all */
     enum msg_channel channel;
     bool busy, replied, idle;
 };
@@ -27,23 +32,31 @@ struct pending {
     struct list requests;
     struct map by_key;
     size_t count;
+    size_t bytes;     /* of memory that they take */
+    size_t executing; /* execute_requests without their idle */
+    size_t busy;      /* tracked ones between busy and idle */
 };
 
 void pending_init(struct pending *pending);
 void pending_finish(struct pending *pending);
 
-/* Remembers a request of client that is about to be sent; NULL where msg_type has no reply. A
- * request of the same msg_id and session that is still open is forgotten first. */
+/* Remembers a request of client that is about to be sent; NULL where msg_type has no reply. The
+ * very same header again is the same request, which comes back. */
 struct request *pending_add(struct pending *pending, struct kernel_client *client,
                             const char *session_id, const struct msg *msg,
                             const struct msg_header *header);
-/* The open request that parent names, or NULL. */
-struct request *pending_find(const struct pending *pending, const struct msg_header *parent);
 void pending_remove(struct pending *pending, struct request *request);
-/* Whether any tracked request is between its busy and its idle. */
-bool pending_is_busy(const struct pending *pending);
-/* Whether an execute_request is open. */
-bool pending_is_executing(const struct pending *pending);
+
+/* The oldest open request that parent names, or NULL. */
+struct request *pending_find(const struct pending *pending, const struct msg_header *parent);
+/* Of the requests of oldest's key, the one that such a reply answers, or NULL. */
+struct request *pending_find_asker(struct request *oldest, enum msg_channel channel,
+                                   const struct msg_type *reply);
+/* What the kernel said of a request: each may end it, which frees it. */
+void pending_note_reply(struct pending *pending, struct request *request);
+void pending_note_busy(struct pending *pending, struct request *oldest);
+void pending_note_idle(struct pending *pending, struct request *oldest);
+
 /* The client leaves: its requests stay, and are nobody's until its session_id comes back. */
 void pending_forget_client(struct pending *pending, const struct kernel_client *client);
 /* A client of that session_id came (back): what is open is its own. */

@@ -108,6 +108,15 @@ struct bytes *msg_content_error(const char *ename, const char *evalue) {
     return bytes_copy(text_slice(&text));
 }
 
+struct bytes *msg_content_stream(const char *name, const char *words) {
+    cleanup_text struct text text = {0};
+    text_append_text(&text, "{");
+    append_member(&text, "name", name);
+    append_member(&text, "text", words);
+    text_append_text(&text, "}");
+    return bytes_copy(text_slice(&text));
+}
+
 struct bytes *msg_content_error_reply(const char *ename, const char *evalue) {
     cleanup_text struct text text = {0};
     text_append_text(&text, "{\"status\":\"error\",\"execution_count\":0");

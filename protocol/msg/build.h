@@ -36,6 +36,8 @@ void msg_built_finish(struct msg_built *built);
 struct bytes *msg_content_status(const char *execution_state);
 /* For iopub `error`: ename, evalue, traceback of one line. */
 struct bytes *msg_content_error(const char *ename, const char *evalue);
+/* For iopub `stream`: name is "stdout" or "stderr". */
+struct bytes *msg_content_stream(const char *name, const char *words);
 /* For a reply that ends a request: status "error", execution_count 0 (execute_reply demands one).
  */
 struct bytes *msg_content_error_reply(const char *ename, const char *evalue);

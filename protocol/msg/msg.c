@@ -20,3 +20,11 @@ enum msg_channel msg_channel_from(struct slice name) {
         channel++;
     return channel;
 }
+
+size_t msg_size(const struct msg *msg) {
+    size_t size =
+        msg->header.size + msg->parent_header.size + msg->metadata.size + msg->content.size;
+    for (size_t i = 0; i < msg->buffer_count; i++)
+        size += msg->buffers[i].size;
+    return size;
+}

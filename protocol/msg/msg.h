@@ -17,6 +17,8 @@ struct msg {
     size_t buffer_count;
 };
 
+/* The bytes of all its pieces. */
+size_t msg_size(const struct msg *msg);
 /* "shell", "control", "stdin", "iopub". */
 const char *msg_channel_name(enum msg_channel channel);
 /* MSG_CHANNEL_COUNT where name is none of them. */

@@ -93,11 +93,12 @@ static void forget(struct asked *asked) {
     mem_free(asked->msg_type);
     mem_free(asked->header);
     mem_free(asked->content);
+    mem_free(asked);
 }
 
-static void keep(struct played *played, const struct asked *asked) {
+static void keep(struct played *played, struct asked *asked) {
     played->asked = mem_realloc(played->asked, (played->asked_count + 1) * sizeof *played->asked);
-    played->asked[played->asked_count++] = *asked;
+    played->asked[played->asked_count++] = asked;
 }
 
 /* An answer that it gives by itself, or a request that is kept. */
@@ -126,14 +127,15 @@ static void hear(struct played *played, enum msg_channel channel, const struct s
         msg_header_parse(msg.header, &header, &err) < 0)
         fail_msg("the played kernel: %s", err.text);
     assert_int_equal(identities, 1);
-    struct asked asked = {.channel = channel,
-                          .msg_id = mem_strdup(header.msg_id),
-                          .msg_type = mem_strdup(header.msg_type),
-                          .header = mem_copy_text(msg.header.data, msg.header.size),
-                          .content = mem_copy_text(msg.content.data, msg.content.size),
-                          .identity_size = parts[0].size};
-    memcpy(asked.identity, parts[0].data, parts[0].size);
-    take(played, &asked, header.username);
+    struct asked *asked = mem_alloc(sizeof *asked);
+    *asked = (struct asked){.channel = channel,
+                            .msg_id = mem_strdup(header.msg_id),
+                            .msg_type = mem_strdup(header.msg_type),
+                            .header = mem_copy_text(msg.header.data, msg.header.size),
+                            .content = mem_copy_text(msg.content.data, msg.content.size),
+                            .identity_size = parts[0].size};
+    memcpy(asked->identity, parts[0].data, parts[0].size);
+    take(played, asked, header.username);
     msg_header_finish(&header);
 }
 
@@ -240,7 +242,7 @@ void played_hand_over(struct played *played) {
 void played_destroy(struct played *played) {
     close_sockets(played);
     for (size_t i = 0; i < played->asked_count; i++)
-        forget(&played->asked[i]);
+        forget(played->asked[i]);
     mem_free(played->asked);
     mem_free(played->environment);
     connection_finish(&played->connection);
@@ -273,7 +275,7 @@ struct played *played_find(struct rig *rig, uint64_t tree) {
 
 struct asked *played_nth(struct played *played, const char *msg_id, size_t n) {
     for (size_t i = 0; i < played->asked_count; i++)
-        if (strcmp(played->asked[i].msg_id, msg_id) == 0 && n-- == 0)
-            return &played->asked[i];
+        if (strcmp(played->asked[i]->msg_id, msg_id) == 0 && n-- == 0)
+            return played->asked[i];
     return NULL;
 }

@@ -29,7 +29,7 @@ struct played {
     char session[64];
     unsigned said, probes, infos; /* messages; kernel_info_requests of the gateway and of clients */
     int last_signal;
-    struct asked *asked; /* what is not answered by itself, in order */
+    struct asked **asked; /* what is not answered by itself, in order */
     size_t asked_count;
 };
 

@@ -145,7 +145,7 @@ static struct link *make_link(struct seen *seen, void *zmq, const char *folder) 
             usleep(1000); /* until the kernel has bound it; the test's time limit bounds it */
     }
     struct link_events events = {on_linked, on_failed, on_message, on_refused, on_drained, seen};
-    return link_create_take(seen->loop, zmq, SLICE_LITERAL(KEY), sockets, &events);
+    return link_create_take(seen->loop, zmq, SLICE_LITERAL(KEY), sockets, 1 << 30, &events);
 }
 
 static int count_descriptors(void) {

@@ -70,8 +70,8 @@ static void keeps_the_order_of_what_came_early(void **state) {
     for (int i = 0; i < COUNT; i++) {
         char msg_id[16];
         snprintf(msg_id, sizeof msg_id, "m%d", i);
-        assert_string_equal(played->asked[i].msg_id, msg_id);
-        played_serve(played, &played->asked[i]);
+        assert_string_equal(played->asked[i]->msg_id, msg_id);
+        played_serve(played, played->asked[i]);
     }
     UNTIL(&rig, guest.heard == 3 * COUNT);
     assert_int_equal(guest_count(&guest, "shell execute_reply:ok m49"), 1);
