@@ -130,12 +130,18 @@ static const uint8_t *skip_fraction(struct scan *scan, const uint8_t *at) {
     return skip_digits(scan, c == '+' || c == '-' ? at + 1 : at);
 }
 
-/* RFC 8259 section 6, of any length, and -Infinity. */
+/* RFC 8259 section 6, and -Infinity. */
 static inline const uint8_t *skip_number(struct scan *scan, const uint8_t *at) {
     if (*at == '-' && peek(scan, ++at) == 'I')
         return skip_word(scan, at, SLICE_LITERAL("Infinity"));
+    const uint8_t *digits = at;
     at = peek(scan, at) == '0' ? at + 1 : skip_digits(scan, at);
-    return at ? skip_fraction(scan, at) : NULL;
+    if (!at)
+        return NULL;
+    const uint8_t *end = skip_fraction(scan, at);
+    if (end == at && at - digits > SPAN_DIGITS_MAX)
+        return fail(scan, digits, "integer of more than 4300 digits");
+    return end;
 }
 
 static inline const uint8_t *skip_scalar(struct scan *scan, const uint8_t *at) {

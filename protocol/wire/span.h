@@ -9,6 +9,9 @@
 
 /* Nesting deeper than this is refused. */
 enum { SPAN_DEPTH_MAX = 512 };
+/* Integers of more digits are refused, as by Python (sys.set_int_max_str_digits): its kernels would
+ * drop such a message without an answer. */
+enum { SPAN_DIGITS_MAX = 4300 };
 /* The most names that one call looks for. */
 enum { SPAN_NAMES_MAX = 16 };
 

@@ -120,54 +120,83 @@ int ws_legacy_decode_binary(struct slice frame, struct slice *buffers, struct ms
 
 /* -- encoding */
 
-/* Appends `,"name":` and the object as it came; what is not UTF-8 is mended, since a text frame
- * with such bytes ends the connection (RFC 6455 section 8.1). */
-static void append_object(struct text *json, const char *name, struct slice object) {
-    text_append_format(json, ",\"%s\":", name);
-    utf8_append_mended(json, object_or_empty(object));
+/* object, or {}; copied into room where it must be mended: a text frame that is not UTF-8 ends the
+ * connection (RFC 6455 section 8.1), and ipykernel sends such bytes (a file name that it printed).
+ */
+static struct slice mend(struct slice object, struct text *room) {
+    object = object_or_empty(object);
+    if (text_is_utf8(object))
+        return object;
+    utf8_append_mended(room, object);
+    return text_slice(room);
 }
 
-static void append_message(struct text *json, const struct msg *msg,
-                           const struct msg_header *parsed) {
-    text_append_format(json, "{\"channel\":\"%s\",\"msg_id\":", msg_channel_name(msg->channel));
-    text_append_json_string(json, slice_from_text(parsed->msg_id));
-    text_append_text(json, ",\"msg_type\":");
-    text_append_json_string(json, slice_from_text(parsed->msg_type));
-    append_object(json, "header", msg->header);
-    append_object(json, "parent_header", msg->parent_header);
-    append_object(json, "metadata", msg->metadata);
-    append_object(json, "content", msg->content);
-    text_append_text(json, msg->buffer_count ? "}" : ",\"buffers\":[]}");
+static void append_head(struct text *head, const struct msg *msg, const struct msg_header *parsed) {
+    text_append_text(head, "{\"channel\":\"");
+    text_append_text(head, msg_channel_name(msg->channel));
+    text_append_text(head, "\",\"msg_id\":");
+    text_append_json_string(head, slice_from_text(parsed->msg_id));
+    text_append_text(head, ",\"msg_type\":");
+    text_append_json_string(head, slice_from_text(parsed->msg_type));
+    text_append_text(head, ",\"header\":");
 }
 
-static uint8_t *write_slice(uint8_t *at, struct slice slice) {
-    if (slice.size)
-        memcpy(at, slice.data, slice.size);
-    return at + slice.size;
+static size_t size_of(const struct slice *slices, size_t count) {
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += slices[i].size;
+    return size;
 }
 
-struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
-                               bool *ret_binary) {
-    cleanup_text struct text json = {0};
-    append_message(&json, msg, parsed);
-    *ret_binary = msg->buffer_count > 0;
-    if (!*ret_binary)
-        return bytes_copy(text_slice(&json));
+static uint8_t *write_slices(uint8_t *at, const struct slice *slices, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (slices[i].size)
+            memcpy(at, slices[i].data, slices[i].size);
+        at += slices[i].size;
+    }
+    return at;
+}
 
-    size_t offset = (msg->buffer_count + 2) * WIDTH, size = offset + json.size;
-    for (size_t i = 0; i < msg->buffer_count; i++)
-        size += msg->buffers[i].size;
-    assert(size <= UINT32_MAX);
-    struct bytes *frame = bytes_create(size);
-    uint8_t *at = write_number(frame->data, msg->buffer_count + 1);
+/* The count of offsets and the offsets, before JSON of json_size bytes and the buffers. */
+static uint8_t *write_offsets(uint8_t *at, size_t json_size, const struct msg *msg) {
+    size_t offset = (msg->buffer_count + 2) * WIDTH;
+    at = write_number(at, msg->buffer_count + 1);
     at = write_number(at, offset);
-    offset += json.size;
+    offset += json_size;
     for (size_t i = 0; i < msg->buffer_count; i++) {
         at = write_number(at, offset);
         offset += msg->buffers[i].size;
     }
-    at = write_slice(at, text_slice(&json));
-    for (size_t i = 0; i < msg->buffer_count; i++)
-        at = write_slice(at, msg->buffers[i]);
+    return at;
+}
+
+static struct bytes *write_frame(const struct slice *json, size_t count, const struct msg *msg) {
+    size_t json_size = size_of(json, count);
+    size_t table = msg->buffer_count ? (msg->buffer_count + 2) * WIDTH : 0;
+    size_t size = table + json_size + size_of(msg->buffers, msg->buffer_count);
+    assert(!table || size <= UINT32_MAX);
+    struct bytes *frame = bytes_create(size);
+    uint8_t *at = table ? write_offsets(frame->data, json_size, msg) : frame->data;
+    at = write_slices(at, json, count);
+    write_slices(at, msg->buffers, msg->buffer_count);
     return frame;
+}
+
+struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
+                               bool *ret_binary) {
+    cleanup_text struct text head = {0}, header = {0}, parent = {0}, metadata = {0}, content = {0};
+    append_head(&head, msg, parsed);
+    const struct slice json[] = {
+        text_slice(&head),
+        mend(msg->header, &header),
+        SLICE_LITERAL(",\"parent_header\":"),
+        mend(msg->parent_header, &parent),
+        SLICE_LITERAL(",\"metadata\":"),
+        mend(msg->metadata, &metadata),
+        SLICE_LITERAL(",\"content\":"),
+        mend(msg->content, &content),
+        msg->buffer_count ? SLICE_LITERAL("}") : SLICE_LITERAL(",\"buffers\":[]}"),
+    };
+    *ret_binary = msg->buffer_count > 0;
+    return write_frame(json, sizeof json / sizeof *json, msg);
 }

@@ -8,7 +8,9 @@
 #include "msg/header.h"
 #include "msg/msg.h"
 
-/* Points ret_msg into frame. Tolerates what clients send: no channel (shell), no buffers, buffers
+/* Points ret_msg into frame, which is UTF-8 where it came as text (RFC 6455 section 8.1); the
+ * binary one checks that itself, and writes to buffers (room for MSG_BUFFERS_MAX). Tolerates what
+ * clients send: no channel (shell), no buffers, buffers
  * {} or [], null or absent parent_header and metadata ("{}" then), unknown members. -EINVAL with a
  * sentence where header or content is no object or the frame is not JSON at the level looked at;
  * -ENOENT for an unknown channel. */
@@ -17,6 +19,7 @@ int ws_legacy_decode_binary(struct slice frame, struct slice *buffers, struct ms
                             struct err *err);
 
 /* The payload of a frame, one reference; *ret_binary says which kind. parsed is msg's header:
- * clients want its msg_id and msg_type at the top level. */
+ * clients want its msg_id and msg_type at the top level. Bytes of a kernel that are not UTF-8
+ * become U+FFFD. A message with buffers must stay below 4 GiB. */
 struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
                                bool *ret_binary);

@@ -89,33 +89,48 @@ int ws_v1_decode(struct slice frame, struct slice *buffers, struct msg *ret_msg,
     return 0;
 }
 
+/* Where the next offset and the next segment go, and what that offset is. */
+struct writer {
+    uint8_t *number, *segment;
+    size_t offset;
+};
+
+static void write_segments(struct writer *writer, const struct slice *segments, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        writer->number = write_number(writer->number, writer->offset);
+        if (segments[i].size)
+            memcpy(writer->segment, segments[i].data, segments[i].size);
+        writer->segment += segments[i].size;
+        writer->offset += segments[i].size;
+    }
+}
+
+static size_t size_of(const struct slice *slices, size_t count) {
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += slices[i].size;
+    return size;
+}
+
 struct bytes *ws_v1_encode(const struct msg *msg) {
     assert(msg->buffer_count <= MSG_BUFFERS_MAX);
-    struct slice segments[BUFFERS + MSG_BUFFERS_MAX] = {
+    const struct slice parts[BUFFERS] = {
         [CHANNEL] = slice_from_text(msg_channel_name(msg->channel)),
         [HEADER] = msg->header,
         [PARENT_HEADER] = object_or_empty(msg->parent_header),
         [METADATA] = object_or_empty(msg->metadata),
         [CONTENT] = object_or_empty(msg->content),
     };
-    size_t count = BUFFERS + msg->buffer_count;
-    for (size_t i = BUFFERS; i < count; i++)
-        segments[i] = msg->buffers[i - BUFFERS];
-
-    size_t offset = (count + 2) * WIDTH, size = offset;
-    for (size_t i = 0; i < count; i++)
-        size += segments[i].size;
-    struct bytes *frame = bytes_create(size);
-    uint8_t *at = write_number(frame->data, count + 1);
-    for (size_t i = 0; i < count; i++) {
-        at = write_number(at, offset);
-        offset += segments[i].size;
-    }
-    at = write_number(at, offset);
-    for (size_t i = 0; i < count; i++) {
-        if (segments[i].size)
-            memcpy(at, segments[i].data, segments[i].size);
-        at += segments[i].size;
-    }
+    size_t table = (BUFFERS + msg->buffer_count + 2) * WIDTH;
+    struct bytes *frame =
+        bytes_create(table + size_of(parts, BUFFERS) + size_of(msg->buffers, msg->buffer_count));
+    struct writer writer = {
+        .number = write_number(frame->data, BUFFERS + msg->buffer_count + 1),
+        .segment = frame->data + table,
+        .offset = table,
+    };
+    write_segments(&writer, parts, BUFFERS);
+    write_segments(&writer, msg->buffers, msg->buffer_count);
+    write_number(writer.number, writer.offset);
     return frame;
 }

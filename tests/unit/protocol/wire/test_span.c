@@ -271,6 +271,26 @@ static void bounds_depth(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static void bounds_the_digits_of_integers(void **state) {
+    (void)state;
+    static const char *const ends[] = {"", ".5", "e1"};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t extra = 0; extra < 2; extra++) {
+            struct text json = {0};
+            text_append_text(&json, "{\"a\":[-");
+            append_times(&json, "9", SPAN_DIGITS_MAX + extra);
+            text_append_text(&json, ends[i]);
+            text_append_text(&json, "]}");
+            struct slice value;
+            if (i == 0 && extra)
+                refuse(text_slice(&json));
+            else
+                assert_int_equal(find(json.data, "a", &value), 0);
+            text_finish(&json);
+        }
+    assert_int_equal(mem_live(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_members_as_they_stand),
@@ -283,6 +303,7 @@ int main(void) {
         cmocka_unit_test(refuses_every_cut),
         cmocka_unit_test(sees_every_byte_of_a_string),
         cmocka_unit_test(bounds_depth),
+        cmocka_unit_test(bounds_the_digits_of_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
