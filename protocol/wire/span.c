@@ -55,27 +55,22 @@ static inline const uint8_t *skip_plain(const struct scan *scan, const uint8_t *
     return at;
 }
 
+/* What may stand behind a backslash, but for u. */
+static const bool is_simple[256] = {['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+                                    ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true};
+
 /* From a backslash to behind its escape. */
-static const uint8_t *skip_escape(struct scan *scan, const uint8_t *at) {
-    switch (peek(scan, ++at)) {
-    case '"':
-    case '\\':
-    case '/':
-    case 'b':
-    case 'f':
-    case 'n':
-    case 'r':
-    case 't':
+static inline const uint8_t *skip_escape(struct scan *scan, const uint8_t *at) {
+    uint8_t c = peek(scan, ++at);
+    if (is_simple[c])
         return at + 1;
-    case 'u':
-        at++;
-        for (int i = 0; i < 4; i++, at++)
-            if (!isxdigit(peek(scan, at)))
-                return fail(scan, at, "\\u without four hex digits");
-        return at;
-    default:
+    if (c != 'u')
         return fail(scan, at, "unknown escape");
-    }
+    at++;
+    for (int i = 0; i < 4; i++, at++)
+        if (!isxdigit(peek(scan, at)))
+            return fail(scan, at, "\\u without four hex digits");
+    return at;
 }
 
 /* From a quote to behind its partner. */
