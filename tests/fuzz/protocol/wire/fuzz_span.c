@@ -50,6 +50,11 @@ static bool is_known(struct slice json, const json_error_t *error) {
     }
 }
 
+/* Where jansson is the one who takes too much: more levels, and a NUL byte behind a number. */
+static bool is_right_refusal(struct slice json, const struct err *err) {
+    return strstr(err->text, "nested too deeply") || memchr(json.data, 0, json.size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct slice json = slice_make(data, size), values[NAME_COUNT];
     struct err err = {0};
@@ -62,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     json_error_t error;
     json_t *object = load(json, 0, &error);
     if (json_is_object(object)) {
-        assert(!refused || strstr(err.text, "nested too deeply"));
+        assert(!refused || is_right_refusal(json, &err));
         if (!refused)
             check_members(object, values);
     } else {

@@ -168,6 +168,7 @@ static void refuses_what_is_no_object(void **state) {
     refuse((struct slice){0});
     refuse(slice_make("{}\0", 3));
     refuse(slice_make("{\"a\":\0}", 7));
+    refuse(slice_make("{\"a\":8\0}", 8));
     refuse(slice_make("{\"a\0\":1}", 8));
 }
 
