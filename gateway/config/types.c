@@ -127,12 +127,13 @@ static void finish_secret(void *member) {
     put_text(member, NULL);
 }
 
-/* What may stand in a header, a URL and a cookie alike. Sentences never show it. */
+/* What stands unchanged in a header, a query, a path and a shell's line (RFC 3986's unreserved
+ * characters, and "="). Sentences never show it. */
 static int read_secret(const struct param_row *row, const char *text, void *member,
                        struct err *err) {
     for (const char *at = text; *at; at++)
-        if (!isgraph((unsigned char)*at))
-            return err_set(err, EINVAL, "it may hold visible ASCII characters only, and no blanks");
+        if (!isascii((unsigned char)*at) || (!isalnum((unsigned char)*at) && !strchr("-._~=", *at)))
+            return err_set(err, EINVAL, "it may hold letters, digits and - . _ ~ = only");
     int r = check_size(row, text, err);
     if (r == 0) {
         finish_secret(member);

@@ -43,7 +43,7 @@ static void assert_same(const struct params *a, const struct params *b) {
 static void every_value_crosses(void **state) {
     (void)state;
     char *argv[] = {
-        "serve",           "--token=se=cr;et",       "--listen=[::1]:0",        "--kernels=/a b:/c",
+        "serve",           "--token=se=cr.et",       "--listen=[::1]:0",        "--kernels=/a b:/c",
         "--kernels=/d",    "--allowed-envs=A,B",     "--memory-bytes=68157441", "--grace-ms=0",
         "--allow-origin=", "--ready-file=/tmp/x = y"};
     struct params params, read;
@@ -53,7 +53,7 @@ static void every_value_crosses(void **state) {
     assert_int_equal(params_write_fd(&params, &fd, &err), 0);
     assert_int_equal(params_read_fd(fd, &read, &err), 0);
     assert_same(&params, &read);
-    assert_string_equal(read.token, "se=cr;et");
+    assert_string_equal(read.token, "se=cr.et");
     assert_int_equal(read.memory_bytes, 68157441);
     assert_int_equal(read.kernels.count, 3);
     assert_string_equal(read.kernels.items[0], "/a b");
