@@ -5,6 +5,7 @@
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -64,9 +65,9 @@ int jail_drop_privileges(uid_t user, gid_t group, struct err *err) {
 }
 
 static int enter(struct jail_build *build, struct err *err) {
-    const struct jail_plan *plan = build->plan;
-    umask(007); /* the gateway reaches the kernel's sockets by their group (run_fd is setgid) */
-    return jail_drop_privileges(plan->user, plan->group, err);
+    /* The gateway reaches the kernel's sockets by their group (their folder is setgid). */
+    umask(007);
+    return jail_drop_privileges(build->plan->user, build->plan->group, err);
 }
 
 const struct jail_step step_privileges = {"privileges", enter};

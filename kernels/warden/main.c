@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -151,6 +152,7 @@ static int serve(struct params *params) {
 
 static int start(int argc, char **argv) {
     settle_descriptors();
+    umask(022);
     struct params params;
     struct err err;
     int result = params_load(argc, argv, environ, &params, &err);

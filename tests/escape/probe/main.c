@@ -8,9 +8,29 @@ static const struct {
     const char *name;
     int (*run)(char **argv);
 } probes[] = {
-    {"bind", probe_bind},   {"print", probe_print}, {"wait", probe_wait}, {"look", probe_look},
-    {"write", probe_write}, {"read", probe_read},   {"list", probe_list}, {"mounts", probe_mounts},
-    {"fill", probe_fill},   {"link", probe_link},
+    {"bind", probe_bind},
+    {"print", probe_print},
+    {"wait", probe_wait},
+    {"look", probe_look},
+    {"write", probe_write},
+    {"read", probe_read},
+    {"list", probe_list},
+    {"mounts", probe_mounts},
+    {"fill", probe_fill},
+    {"link", probe_link},
+    {"status", probe_status},
+    {"env", probe_env},
+    {"fds", probe_fds},
+    {"self", probe_self},
+    {"limits", probe_limits},
+    {"connect", probe_connect},
+    {"interfaces", probe_interfaces},
+    {"loopback", probe_loopback},
+    {"daemon", probe_daemon},
+    {"attack1", probe_attack1},
+    {"fork", probe_fork},
+    {"open", probe_open},
+    {"shm", probe_shm},
 };
 
 int main(int argc, char **argv) {
