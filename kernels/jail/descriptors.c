@@ -1,5 +1,5 @@
-/* descriptors - /dev/null as 0 to 2, what the plan keeps behind them, nothing else. The last step:
- * what the others opened goes with it. */
+/* descriptors - /dev/null as 0 to 2, what the plan keeps behind them, nothing else. What the
+ * other steps opened goes with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -7,7 +7,7 @@
 
 #include "jail/steps.h"
 
-enum { FIRST_KEPT = 3, KEPT_MAX = 4, OUT_OF_THE_WAY = 64 };
+enum { FIRST_KEPT = 3, KEPT_MAX = 4, OUT_OF_THE_WAY = 16 };
 
 /* dup2 onto 3, 4, ... must not end a descriptor that is still to be moved: all go high first. */
 static int place(const int *fds, size_t count, int first, struct err *err) {

@@ -8,8 +8,14 @@
 
 #include "base/err.h"
 
+/* What all trees have in common, made once: the compiled filter. */
+struct jail_prepared;
+int jail_prepare(struct jail_prepared **ret_prepared, struct err *err);
+void jail_prepared_destroy(struct jail_prepared *prepared);
+
 /* What one tree enters. Descriptors and texts are borrowed. */
 struct jail_plan {
+    const struct jail_prepared *prepared;
     uid_t user;  /* the session's own */
     gid_t group; /* the session's own */
     int net_fd;  /* the session's network and ipc namespaces */
@@ -20,6 +26,7 @@ struct jail_plan {
     const char *const *trees; /* of the host, shown read-only at their own paths */
     size_t tree_count;
     uint64_t shared_memory_bytes; /* of /dev/shm */
+    uint64_t pids, open_files;    /* limits */
     const int *keep;              /* these become descriptors 3, 4, ...; all others are closed */
     size_t keep_count;
 };

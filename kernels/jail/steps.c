@@ -1,13 +1,27 @@
 /* steps - the order. What needs privileges comes before they go, what needs the host's files before
- * the root is changed, and close_range last, because it takes every descriptor with it. */
+ * the root is changed, what the filter refuses before the filter; then close_range, which takes
+ * every descriptor with it, and the limits, which what comes before could not keep. */
 #include "jail/steps.h"
 
+/* clang-format off */
 static const struct jail_step *const steps[] = {
-    &step_namespaces, &step_root,       &step_system,      &step_etc, &step_dev,
-    &step_proc,       &step_workspace,  &step_trees, /* behind the workspace: a tree may lie below
-                                                        /tmp */
-    &step_pivot,      &step_privileges, &step_descriptors,
+    &step_namespaces,
+    &step_oom,
+    &step_root,
+    &step_system,
+    &step_etc,
+    &step_dev,
+    &step_proc,
+    &step_workspace,
+    &step_trees, /* behind the workspace: a tree may lie below /tmp */
+    &step_pivot,
+    &step_privileges,
+    &step_keyring,
+    &step_filter,
+    &step_descriptors,
+    &step_limits,
 };
+/* clang-format on */
 
 int jail_enter(const struct jail_plan *plan, struct err *err) {
     struct jail_build build = {.plan = plan, .root_fd = -1};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "jail/jail.h"
 #include "report/report.h"
 #include "warden/listen.h"
 #include "warden/own_program.h"
@@ -95,6 +96,8 @@ static int begin(struct warden *warden, struct err *err) {
     if (result == 0)
         result = sockets_init(warden, err);
     if (result == 0)
+        result = jail_prepare(&warden->prepared, err);
+    if (result == 0)
         result = own_program_load("cellblock-init", &warden->init_fd, err);
     if (result == 0)
         result = listen_bind(&warden->params.listen, &warden->listen_fd, &warden->url, err);
@@ -122,6 +125,7 @@ static void finish(struct warden *warden) {
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] > STDERR_FILENO)
             close(fds[i]);
+    jail_prepared_destroy(warden->prepared);
     outbox_finish(&warden->gateway.outbox);
     specs_finish(&warden->specs);
     uids_finish(&warden->uids);

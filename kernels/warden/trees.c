@@ -110,7 +110,8 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
 static int spawn(struct tree *tree, const struct spec *spec, const struct launch *launch,
                  struct err *err) {
     const struct jail *jail = tree->jail;
-    struct spawn_tree parts = {.plan = {.user = jail->user,
+    struct spawn_tree parts = {.plan = {.prepared = jail->warden->prepared,
+                                        .user = jail->user,
                                         .group = jail->user,
                                         .net_fd = jail->net_fd,
                                         .ipc_fd = jail->ipc_fd,
@@ -119,7 +120,9 @@ static int spawn(struct tree *tree, const struct spec *spec, const struct launch
                                         .run_fd = launch->run_fd,
                                         .trees = (const char *const *)spec->trees.items,
                                         .tree_count = spec->trees.count,
-                                        .shared_memory_bytes = jail->warden->params.tmp_bytes},
+                                        .shared_memory_bytes = jail->warden->params.tmp_bytes,
+                                        .pids = jail->limits.pids,
+                                        .open_files = jail->limits.open_files},
                                .link = launch->link,
                                .init_fd = jail->warden->init_fd,
                                .argv = launch->argv.items,

@@ -37,6 +37,7 @@ struct warden {
     size_t jail_count;
     int listen_fd;
     int init_fd; /* pid 1's program, sealed */
+    struct jail_prepared *prepared;
     char *url;
     bool is_announced; /* the ready file is written */
     bool is_ending;

@@ -31,6 +31,8 @@ static const struct {
     {"fork", probe_fork},
     {"open", probe_open},
     {"shm", probe_shm},
+    {"calls", probe_calls},
+    {"work", probe_work},
 };
 
 int main(int argc, char **argv) {

@@ -26,3 +26,5 @@ int probe_attack1(char **argv);
 int probe_fork(char **argv);
 int probe_open(char **argv);
 int probe_shm(char **argv);
+int probe_calls(char **argv);
+int probe_work(char **argv);

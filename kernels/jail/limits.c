@@ -1,0 +1,45 @@
+/* limits - what one process may have, by rlimits. The very last step: with many sessions the
+ * warden's child holds more descriptors than the limit allows until they are closed. */
+#include <sys/resource.h>
+
+#include <errno.h>
+
+#include "jail/steps.h"
+
+static int set_one(const char *name, int which, uint64_t wanted, struct err *err) {
+    struct rlimit limit;
+    if (getrlimit(which, &limit) < 0)
+        return err_errno(err, errno, "read limit %s", name);
+    /* Nobody without CAP_SYS_RESOURCE raises a hard limit. */
+    if (limit.rlim_max > wanted)
+        limit.rlim_max = wanted;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(which, &limit) < 0)
+        return err_errno(err, errno, "limit %s", name);
+    return 0;
+}
+
+static int enter(struct jail_build *build, struct err *err) {
+    const struct {
+        const char *name;
+        int which;
+        uint64_t most;
+    } rows[] = {
+        {"core", RLIMIT_CORE, 0},
+        {"fsize", RLIMIT_FSIZE, 4ULL << 30},
+        {"memlock", RLIMIT_MEMLOCK, 64 * 1024},
+        {"msgqueue", RLIMIT_MSGQUEUE, 0},
+        {"nice", RLIMIT_NICE, 0},
+        {"nofile", RLIMIT_NOFILE, build->plan->open_files},
+        {"nproc", RLIMIT_NPROC, build->plan->pids}, /* of the session's user, so of all its trees */
+        {"rtprio", RLIMIT_RTPRIO, 0},
+        {"sigpending", RLIMIT_SIGPENDING, 1024},
+        {"stack", RLIMIT_STACK, 8 * 1024 * 1024},
+    };
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < sizeof rows / sizeof rows[0]; i++)
+        result = set_one(rows[i].name, rows[i].which, rows[i].most, err);
+    return result;
+}
+
+const struct jail_step step_limits = {"limits", enter};

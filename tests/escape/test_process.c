@@ -1,0 +1,86 @@
+/* Processes of a jail: who they see, whom they can hinder, what is left of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include "rig/rig.h"
+
+static struct rig rig;
+
+static int set_up(void **state) {
+    (void)state;
+    static const char *const limits[] = {"--pids", "40", "--open-files", "100", NULL};
+    rig_init(&rig, TEST_PROGRAMS);
+    rig_start(&rig, limits);
+    rig_create_jail(&rig, 1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    int status = rig_stop(&rig);
+    rig_finish(&rig);
+    return status == 0 ? 0 : -1;
+}
+
+static void leaves_no_process_behind(void **state) {
+    (void)state;
+    rig_probe(&rig, 1, "daemon");
+    assert_int_equal(rig_count_processes(&rig), 1); /* the gateway */
+}
+
+static void cannot_hinder_pid_1(void **state) {
+    (void)state;
+    assert_string_equal(rig_probe(&rig, 1, "attack1"),
+                        "limit EPERM\nlimit EPERM\nlimit EPERM\nlimit EPERM\nlimit EPERM\n"
+                        "own limit ok\nalive yes\n");
+}
+
+static void shares_ipc_with_its_own_trees_only(void **state) {
+    (void)state;
+    int host = shmget(4242, 4096, IPC_CREAT | IPC_EXCL | 0666);
+    assert_true(host >= 0);
+    rig_create_jail(&rig, 2);
+    assert_string_equal(rig_probe(&rig, 1, "shm|4242"), "ENOENT\nmade\n");
+    assert_string_equal(rig_probe(&rig, 1, "shm|4242"), "found\nmade\n");
+    assert_string_equal(rig_probe(&rig, 2, "shm|4242"), "ENOENT\nmade\n");
+    assert_int_equal(rig_end_jail(&rig, 2), 0);
+    assert_int_equal(shmctl(host, IPC_RMID, NULL), 0);
+}
+
+static void has_limits(void **state) {
+    (void)state;
+    assert_string_equal(rig_probe(&rig, 1, "limits"),
+                        "core 0 0\nfsize 4294967296 4294967296\nmemlock 65536 65536\n"
+                        "msgqueue 0 0\nnice 0 0\nnofile 100 100\nnproc 40 40\nrtprio 0 0\n"
+                        "stack 8388608 8388608\nsigpending 1024 1024\n");
+    int made;
+    char why[16];
+    assert_int_equal(sscanf(rig_probe(&rig, 1, "fork|100"), "%d %15s", &made, why), 2);
+    assert_string_equal(why, "EAGAIN");
+    assert_in_range(made, 30, 40);
+    assert_int_equal(rig_count_processes(&rig), 1);
+    assert_string_equal(rig_probe(&rig, 1, "open|200"), "EMFILE\n");
+}
+
+int main(void) {
+    if (geteuid() != 0)
+        return 77;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_no_process_behind),
+        cmocka_unit_test(cannot_hinder_pid_1),
+        cmocka_unit_test(shares_ipc_with_its_own_trees_only),
+        cmocka_unit_test(has_limits),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
