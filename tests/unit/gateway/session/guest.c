@@ -32,8 +32,7 @@ static void note(struct guest *guest, const struct outgoing *outgoing) {
         mem_free(guest->evalue);
         guest->evalue = evalue;
     }
-    mem_free(guest->metadata);
-    guest->metadata = mem_copy_text(msg->metadata.data, msg->metadata.size);
+    text_append(&guest->seen_metadata, msg->metadata);
     mem_free(gist);
     json_decref(content);
     msg_header_finish(&parent);
@@ -70,9 +69,9 @@ void guest_finish(struct guest *guest) {
         kernel_detach(guest->kernel, &guest->client);
     guest->kernel = NULL;
     guest_forget_log(guest);
-    mem_free(guest->metadata);
+    text_finish(&guest->seen_metadata);
     mem_free(guest->evalue);
-    guest->metadata = guest->evalue = NULL;
+    guest->evalue = NULL;
 }
 
 void guest_ask_as(struct guest *guest, enum msg_channel channel, const char *msg_type,

@@ -9,11 +9,11 @@ struct guest {
     struct kernel *kernel; /* NULL while it is not attached */
     char session_id[64];
     struct text log;
-    unsigned heard;     /* messages */
-    int ended;          /* calls of on_end */
-    enum reason reason; /* of the last one */
-    char *metadata;     /* of the last message */
-    char *evalue;       /* of the last error, on iopub or in a reply */
+    unsigned heard;            /* messages */
+    int ended;                 /* calls of on_end */
+    enum reason reason;        /* of the last one */
+    struct text seen_metadata; /* of all messages */
+    char *evalue;              /* of the last error, on iopub or in a reply */
 };
 
 /* session_id "" is none. */

@@ -208,7 +208,7 @@ static void bind_socket(struct played *played, int port) {
     played->watches[port] = loop_zmq_create(played->rig->loop, socket, on_input, played);
 }
 
-static void close_sockets(struct played *played) {
+void played_hang_up(struct played *played) {
     for (int port = 0; port < CONNECTION_PORT_COUNT; port++) {
         loop_zmq_destroy(played->watches[port]);
         if (played->sockets[port])
@@ -240,7 +240,7 @@ void played_hand_over(struct played *played) {
 }
 
 void played_destroy(struct played *played) {
-    close_sockets(played);
+    played_hang_up(played);
     for (size_t i = 0; i < played->asked_count; i++)
         forget(played->asked[i]);
     mem_free(played->asked);

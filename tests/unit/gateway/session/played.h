@@ -53,5 +53,7 @@ void played_print(struct played *played, const struct asked *to, const char *wor
 void played_reply(struct played *played, const struct asked *to, const char *status);
 /* busy, reply ok, idle. */
 void played_serve(struct played *played, const struct asked *to);
+/* Closes its sockets and lives on. */
+void played_hang_up(struct played *played);
 /* Its processes end; what it said still arrives. */
 void played_die(struct played *played, enum rpc_cause cause, int status, const char *tail);
