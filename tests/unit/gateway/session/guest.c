@@ -32,6 +32,7 @@ static void note(struct guest *guest, const struct outgoing *outgoing) {
         mem_free(guest->evalue);
         guest->evalue = evalue;
     }
+    snprintf(guest->session, sizeof guest->session, "%s", outgoing->header->session);
     text_append(&guest->seen_metadata, msg->metadata);
     mem_free(gist);
     json_decref(content);

@@ -12,6 +12,7 @@ struct guest {
     unsigned heard;            /* messages */
     int ended;                 /* calls of on_end */
     enum reason reason;        /* of the last one */
+    char session[512];         /* of the last message's header */
     struct text seen_metadata; /* of all messages */
     char *evalue;              /* of the last error, on iopub or in a reply */
 };

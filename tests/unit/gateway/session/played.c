@@ -58,6 +58,12 @@ void played_say(struct played *played, enum msg_channel channel, const char *msg
     loop_zmq_poke(played->watches[port_of[channel]]);
 }
 
+void played_say_raw(struct played *played, const struct slice *parts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        send_part(played->sockets[CONNECTION_IOPUB], parts[i], i + 1 < count);
+    loop_zmq_poke(played->watches[CONNECTION_IOPUB]);
+}
+
 void played_status(struct played *played, const struct asked *to, const char *state) {
     cleanup_bytes struct bytes *content = msg_content_status(state);
     played_say(played, MSG_IOPUB, "status", to, to->header, bytes_slice(content));
@@ -158,12 +164,12 @@ static bool hear_one(struct played *played, int port) {
     return true;
 }
 
-static void on_input(void *context) {
+void played_listen(void *context) {
     struct played *played = context;
-    for (int port = 0; port < CONNECTION_HB; port++)
+    for (int port = 0; port < CONNECTION_HB && !played->deaf; port++)
         while (played->sockets[port] && hear_one(played, port))
             ;
-    for (int port = 0; port < CONNECTION_HB; port++)
+    for (int port = 0; port < CONNECTION_HB && !played->deaf; port++)
         if (played->watches[port])
             loop_zmq_poke(played->watches[port]);
 }
@@ -201,11 +207,12 @@ static void bind_socket(struct played *played, int port) {
     snprintf(endpoint, sizeof endpoint, "ipc://%s/k-%d", played->folder, port + 1);
     void *socket = zmq_socket(played->rig->zmq_of_kernels, types[port]);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &none, sizeof none);
-    zmq_setsockopt(socket, ZMQ_RCVHWM, &none, sizeof none);
+    int received = played->rig->small_queues ? 1 : none;
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &received, sizeof received);
     int result = zmq_bind(socket, endpoint);
     assert_int_equal(result, 0);
     played->sockets[port] = socket;
-    played->watches[port] = loop_zmq_create(played->rig->loop, socket, on_input, played);
+    played->watches[port] = loop_zmq_create(played->rig->loop, socket, played_listen, played);
 }
 
 void played_hang_up(struct played *played) {

@@ -29,6 +29,7 @@ struct played {
     char session[64];
     unsigned said, probes, infos; /* messages; kernel_info_requests of the gateway and of clients */
     int last_signal;
+    bool deaf; /* reads nothing; with rig->small_queues ZeroMQ reads next to nothing for it */
     struct asked **asked; /* what is not answered by itself, in order */
     size_t asked_count;
 };
@@ -45,9 +46,14 @@ struct played *played_find(struct rig *rig, uint64_t tree);
 struct asked *played_nth(struct played *played, const char *msg_id, size_t n);
 #define played_got(played, msg_id) played_nth(played, msg_id, 0)
 
+/* Reads what has come; the loop calls it. */
+void played_listen(void *played);
+
 /* Says a message; parent is a header as JSON, to may be NULL on iopub. */
 void played_say(struct played *played, enum msg_channel channel, const char *msg_type,
                 const struct asked *to, const char *parent, struct slice content);
+/* Sends these parts on iopub as they are. */
+void played_say_raw(struct played *played, const struct slice *parts, size_t count);
 void played_status(struct played *played, const struct asked *to, const char *state);
 void played_print(struct played *played, const struct asked *to, const char *words);
 void played_reply(struct played *played, const struct asked *to, const char *status);

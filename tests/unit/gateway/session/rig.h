@@ -47,9 +47,10 @@ struct rig {
     enum rpc_kind held_kind;      /* 0: nothing is held; else kept for rig_answer_held */
     struct rpc_packet held;
     bool is_held;
-    bool no_sockets; /* trees start, and their sockets are never there */
-    bool mute;       /* kernels answer nothing by themselves */
-    int descriptors; /* and memory, before it began */
+    bool no_sockets;   /* trees start, and their sockets are never there */
+    bool small_queues; /* kernels' sockets hold one message */
+    bool mute;         /* kernels answer nothing by themselves */
+    int descriptors;   /* and memory, before it began */
     int64_t memory;
 };
 
