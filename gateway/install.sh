@@ -68,29 +68,27 @@ update_lists() {
 
 install_missing() {
     local missing
-    missing=$(missing_packages "$@")
-    [[ -n $missing ]] || return 0 # another run was quicker
+    mapfile -t missing <<<"$(missing_packages "$@")"
+    [[ -n ${missing[*]} ]] || return 0 # another run was quicker
     # What an interrupted run left half-configured.
     DEBIAN_FRONTEND=noninteractive dpkg --configure -a --force-confold </dev/null >&2
     update_lists
-    # shellcheck disable=SC2086 # one word a package
-    apt_quietly install --no-install-recommends $missing
+    apt_quietly install --no-install-recommends "${missing[@]}"
 }
 
 # need_packages FILE...: installs the Debian packages that these lists name.
 need_packages() {
     local names missing
-    names=$(package_names "$@")
-    # shellcheck disable=SC2086 # one word a package
-    missing=$(missing_packages $names)
-    [[ -n $missing ]] || return 0
+    mapfile -t names <<<"$(package_names "$@")"
+    mapfile -t missing <<<"$(missing_packages "${names[@]}")"
+    [[ -n ${missing[*]} ]] || return 0
     if ((EUID != 0)); then
         say "these Debian packages are missing; as root, run:"
-        say "  apt-get update && apt-get install --no-install-recommends" $missing
+        say "  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
         exit 1
     fi
-    say "installing Debian packages:" $missing
-    locked "$cellblock_cache/packages.lock" install_missing $names
+    say "installing Debian packages: ${missing[*]}"
+    locked "$cellblock_cache/packages.lock" install_missing "${names[@]}"
 }
 
 # In one chain, because the caller looks at its status, which turns `set -e` off inside.

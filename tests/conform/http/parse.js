@@ -1,9 +1,9 @@
 // parse - what Node's own HTTP parser makes of each file named in the arguments: a line of JSON per
-// file, in the form of the parser's unit test.
+// file, in the form of the parser's unit test. Run it with --expose-internals.
 "use strict";
 const fs = require("fs");
-process.noDeprecation = true;
-const { HTTPParser, methods } = process.binding("http_parser");
+const { internalBinding } = require("internal/test/binding");
+const { HTTPParser, allMethods } = internalBinding("http_parser");
 
 function parse(input) {
   const seen = { done: false, error: null, fields: 0, method: "", target: "", body: "" };
@@ -18,7 +18,7 @@ function parse(input) {
     if (seen.done) return 0; // pipelined behind the first
     if (headers) seen.fields += headers.length / 2;
     if (url) seen.target += url;
-    seen.method = methods[method];
+    seen.method = allMethods[method];
     return 0;
   };
   parser[HTTPParser.kOnBody | 0] = (piece) => {

@@ -1,5 +1,5 @@
-"""Our request parser beside Node's (a newer llhttp): what we take, Node takes too, and both read the
-same from it. We refuse more, never less."""
+"""Our request parser beside Node's (a newer llhttp): what we take, Node takes too, and both read
+the same from it. We refuse more, never less."""
 
 import json
 import random
@@ -9,7 +9,7 @@ import cellblock
 
 CORPUS = cellblock.ROOT / "tests" / "fuzz" / "gateway" / "http" / "fuzz_head.corpus"
 OURS = cellblock.BUILD / "tests" / "http-test_parser"
-NODE = ["node", cellblock.ROOT / "tests" / "conform" / "http" / "parse.js"]
+NODE = ["node", "--expose-internals", cellblock.ROOT / "tests/conform/http/parse.js"]
 MUTANTS = 3000
 FILES_AT_ONCE = 500
 
