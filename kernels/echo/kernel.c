@@ -56,6 +56,7 @@ static int take_over_signals(struct kernel *kernel, struct err *err) {
     sigaddset(&signals, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGCHLD, SIG_IGN); /* children of a cell are nobody's to wait for */
+    signal(SIGPIPE, SIG_IGN); /* stderr may have no reader */
     kernel->signals_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     return kernel->signals_fd < 0 ? err_errno(err, errno, "signalfd") : 0;
 }

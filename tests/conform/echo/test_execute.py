@@ -129,23 +129,35 @@ def statuses(wire, *msg_ids):
     return [reply["content"]["status"] for reply in replies]
 
 
+# A cell that fails when what was sent after it has come to the kernel.
+FAILING = "input ?\nsleep 300\nerror E"
+
+
+def let_fail(wire):
+    assert wire.receive("stdin")["msg_type"] == "input_request"
+    wire.send("input_reply", {"value": ""}, channel="stdin")
+
+
 def test_a_failed_cell_aborts_the_queued_ones(wire):
-    failing = wire.execute("sleep 300\nerror E", stop_on_error=True)
+    failing = wire.execute(FAILING, stop_on_error=True)
     queued = [wire.execute("echo a", stop_on_error=True) for _ in range(3)]
+    let_fail(wire)
     assert statuses(wire, failing, *queued) == ["error", "aborted", "aborted", "aborted"]
     assert run(wire, "echo b")[0]["status"] == "ok"
 
 
 def test_other_requests_are_not_aborted(wire):
-    failing = wire.execute("sleep 300\nerror E")
+    failing = wire.execute(FAILING)
     info = wire.send("kernel_info_request")
+    let_fail(wire)
     assert statuses(wire, failing, info) == ["error", "ok"]
 
 
 @pytest.mark.parametrize("content", [{"stop_on_error": False}, {"silent": True}])
 def test_a_failed_cell_that_aborts_nothing(wire, content):
-    failing = wire.execute("sleep 300\nerror E", **content)
+    failing = wire.execute(FAILING, **content)
     queued = wire.execute("echo a")
+    let_fail(wire)
     assert statuses(wire, failing, queued) == ["error", "ok"]
 
 
