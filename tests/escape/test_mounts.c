@@ -49,6 +49,13 @@ static int end_jail(void **state) {
     return rig_end_jail(&rig, 1);
 }
 
+/* Where tests/run keeps the reports of a test build, which every jail shows. */
+static const char *var_names(void) {
+    static const char cache[] = "/var/cache/";
+    bool is_shown = strncmp(CELLBLOCK_REPORT_DIR, cache, sizeof cache - 1) == 0;
+    return is_shown ? "/var cache tmp\n" : "/var tmp\n";
+}
+
 static void hides_the_host(void **state) {
     (void)state;
     assert_string_equal(rig_probe(&rig, 1,
@@ -58,8 +65,9 @@ static void hides_the_host(void **state) {
                         "/etc/shadow ENOENT\n/sys ENOENT\n/boot ENOENT\n/mnt ENOENT\n"
                         "/srv ENOENT\n/opt ENOENT\n/var/lib ENOENT\n/run/systemd ENOENT\n"
                         "/.dockerenv ENOENT\n");
-    assert_string_equal(rig_probe(&rig, 1, "list|/home|/run|/var|/home/user"),
-                        "/home user\n/run kernel\n/var tmp\n/home/user\n");
+    assert_string_equal(rig_probe(&rig, 1, "list|/home|/run|/home/user"),
+                        "/home user\n/run kernel\n/home/user\n");
+    assert_string_equal(rig_probe(&rig, 1, "list|/var"), var_names());
     assert_string_equal(
         rig_probe(
             &rig, 1,

@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build" / "test"))
 # The prefix of the kernels' Python environment.
 PYTHON = pathlib.Path(os.environ.get("TEST_PYTHON", "/var/lib/cellblock/python"))
-STATE = pathlib.Path(os.environ.get("TEST_STATE", "/var/tmp/cellblock-tests/by-hand"))
+STATE = pathlib.Path(os.environ.get("TEST_STATE", "/var/cache/cellblock-tests/by-hand"))
 # What every process of the build says of its end (tests/support/reports.py), and the servers' logs.
 REPORTS = STATE / "reports"
 LOGS = pathlib.Path(os.environ.get("TEST_LOGS", STATE / "logs"))

@@ -36,6 +36,12 @@ class Run:
         found, _, _ = reports.read_folder(cellblock.REPORTS)
         return [one for one in found if one.path not in self._before and one.program == program]
 
+    def await_end(self, program):
+        def has_ended():
+            return any(process.ended for process in self.processes(program))
+
+        cellblock.wait_until(has_ended, PROCESS_END_S, f"the end of {program}")
+
     def await_planted(self, program):
         """The process in which the fault happened."""
 
@@ -92,8 +98,8 @@ def kernelspec(folder, **members):
 
 @pytest.fixture
 def kernels():
-    """Kernelspecs have to lie where every user may look."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="test-kernels-", dir="/var/tmp"))
+    """Kernelspecs must lie where every user may look; in a jail /tmp is the session's."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="test-kernels-", dir=cellblock.STATE))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -161,11 +167,8 @@ def execute(server, kernel, code):
 def test_a_run_without_a_fault_is_green(run):
     with cellblock.Serve() as server:
         execute(server, start_kernel(server), "exit 0")
-        cellblock.wait_until(
-            lambda: any(process.ended for process in run.processes("echo")),
-            PROCESS_END_S,
-            "the end of the echo kernel",
-        )
+        for program in reports.JAILED:
+            run.await_end(program)
         start_kernel(server)  # which the warden kills
     run.collect(server.log())
     result = run.check("--expect", ",".join(reports.PROGRAMS))
