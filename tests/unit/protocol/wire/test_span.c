@@ -79,6 +79,7 @@ static void compares_keys_by_their_meaning(void **state) {
     finds("{\"a\\u0000\":1}", "a", NULL);
     finds("{\"a\\u0000b\":1}", "a", NULL);
     finds("{\"\\u0161\":1}", "a", NULL);
+    finds("{\"\\u00e4\":1}", "\xe4", NULL);
     finds("{\"\\ud83d\\ude00\":1}", "a", NULL);
     finds("{\"ab\":1}", "a", NULL);
     finds("{\"a\":1}", "ab", NULL);

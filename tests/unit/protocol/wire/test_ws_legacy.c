@@ -226,6 +226,43 @@ static void refuses_cuts_and_bad_numbers(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static void put_number(struct bytes *frame, size_t place, size_t number) {
+    for (int i = 0; i < 4; i++)
+        frame->data[4 * place + i] = (uint8_t)(number >> 8 * (3 - i));
+}
+
+/* Numbers 2 and 3 are where the two buffers begin. */
+static void refuses_buffers_that_overlap_or_pass_the_end(void **state) {
+    (void)state;
+    struct bytes *frame = make_frame(SLICE_LITERAL("{}"), two, 2);
+    size_t end = frame->size;
+    put_number(frame, 3, end - 1);
+    struct msg msg;
+    assert_int_equal(decode(bytes_slice(frame), &msg, NULL), 0);
+    assert_int_equal(msg.buffers[1].size, 1);
+    put_number(frame, 3, end - two[0].size - 1); /* before the first buffer */
+    refuse(bytes_slice(frame), EINVAL);
+    put_number(frame, 3, end + 1);
+    refuse(bytes_slice(frame), EINVAL);
+    bytes_unref(frame);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void refuses_more_buffers(void **state) {
+    (void)state;
+    enum { COUNT = 1 + MSG_BUFFERS_MAX + 1, TABLE = 4 * (COUNT + 1) };
+    static const char json[] = "{\"header\":{},\"content\":{}}";
+    struct bytes *frame = bytes_create(TABLE + sizeof json - 1);
+    memcpy(frame->data + TABLE, json, sizeof json - 1);
+    put_number(frame, 0, COUNT);
+    put_number(frame, 1, TABLE);
+    for (size_t i = 2; i <= COUNT; i++)
+        put_number(frame, i, frame->size);
+    refuse(bytes_slice(frame), EINVAL);
+    bytes_unref(frame);
+    assert_int_equal(mem_live(), 0);
+}
+
 static void refuses_bad_json(void **state) {
     (void)state;
     static const char *bad[] = {"[]", "{\"a\":}", "\"\"", "1", "x"};
@@ -274,6 +311,8 @@ int main(void) {
         cmocka_unit_test(mends_what_is_not_utf8),
         cmocka_unit_test(carries_buffers),
         cmocka_unit_test(refuses_cuts_and_bad_numbers),
+        cmocka_unit_test(refuses_buffers_that_overlap_or_pass_the_end),
+        cmocka_unit_test(refuses_more_buffers),
         cmocka_unit_test(refuses_bad_json),
         cmocka_unit_test(takes_a_binary_frame_without_buffers),
         cmocka_unit_test(carries_the_most_buffers),

@@ -214,12 +214,24 @@ static void carries_the_most_buffers(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static void refuses_more_buffers(void **state) {
+    (void)state;
+    enum { COUNT = 5 + MSG_BUFFERS_MAX + 1 };
+    static const char *segments[COUNT] = {"shell", "{}", "{}", "{}", "{}"};
+    for (size_t i = 5; i < COUNT; i++)
+        segments[i] = "";
+    struct bytes *frame = make_frame(segments, COUNT);
+    refuse(bytes_slice(frame), EINVAL);
+    bytes_unref(frame);
+    assert_int_equal(mem_live(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_into_the_frame),    cmocka_unit_test(refuses_every_cut_and_more),
         cmocka_unit_test(refuses_bad_numbers),      cmocka_unit_test(refuses_bad_segments),
         cmocka_unit_test(takes_an_absent_parent),   cmocka_unit_test(writes_what_kernels_leave_out),
-        cmocka_unit_test(carries_the_most_buffers),
+        cmocka_unit_test(carries_the_most_buffers), cmocka_unit_test(refuses_more_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
