@@ -37,12 +37,27 @@ static void destroy(struct spec *spec) {
     mem_free(spec);
 }
 
+static bool is_list_of_strings(const json_t *value) {
+    size_t i;
+    const json_t *item;
+    json_array_foreach(value, i, item) {
+        if (!json_is_string(item))
+            return false;
+    }
+    return json_array_size(value) > 0; /* 0 also for what is no array */
+}
+
+/* Absent, or one of the two that Jupyter knows. */
+static bool is_interrupt_mode(const json_t *value) {
+    const char *mode = json_string_value(value);
+    return !value || (mode && (strcmp(mode, "signal") == 0 || strcmp(mode, "message") == 0));
+}
+
 /* What JupyterLab's validator demands (contract 1.1), else it drops the kernelspec in silence. */
 static int check(const json_t *content, struct err *err) {
     if (!json_is_object(content))
         return err_set(err, EINVAL, "kernel.json is not an object");
-    if (!json_is_array(json_object_get(content, "argv")) ||
-        json_array_size(json_object_get(content, "argv")) == 0)
+    if (!is_list_of_strings(json_object_get(content, "argv")))
         return err_set(err, EINVAL, "argv is not a list of strings");
     static const char *const strings[] = {"display_name", "language"};
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
@@ -54,7 +69,18 @@ static int check(const json_t *content, struct err *err) {
         if (value && !json_is_object(value))
             return err_set(err, EINVAL, "%s is not an object", objects[i]);
     }
+    if (!is_interrupt_mode(json_object_get(content, "interrupt_mode")))
+        return err_set(err, EINVAL, "interrupt_mode is neither signal nor message");
     return 0;
+}
+
+/* As Jupyter names kernelspecs; their files stand behind them in URLs. */
+static int check_name(const char *name, struct err *err) {
+    static const char taken[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-%";
+    if (*name && strspn(name, taken) == strlen(name) && strcmp(name, ".") && strcmp(name, ".."))
+        return 0;
+    return err_set(err, EINVAL, "a name of it has other characters than letters, digits and _.-%%");
 }
 
 static int load_content(struct spec *spec, int fd, struct err *err) {
@@ -73,6 +99,9 @@ static int load_content(struct spec *spec, int fd, struct err *err) {
 static int load_resources(struct spec *spec, const struct rpc_packet *packet, struct err *err) {
     for (size_t i = 1; i < packet->fd_count && i < RPC_SPEC_FILES_MAX; i++) {
         const char *name = packet->spec.files[i];
+        int result = check_name(name, err);
+        if (result < 0)
+            return result;
         struct bytes *content = read_whole(packet->fds[i], name, err);
         if (!content)
             return -err->code;
@@ -103,7 +132,9 @@ int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *
     spec->name = mem_copy_text(packet->spec.name, strnlen(packet->spec.name, RPC_NAME_MAX));
     spec->number = packet->spec.spec;
     spec->generation = packet->spec.generation;
-    int result = packet->fd_count == 0 ? err_set(err, EINVAL, "no kernel.json") : 0;
+    int result = check_name(spec->name, err);
+    if (result == 0 && packet->fd_count == 0)
+        result = err_set(err, EINVAL, "no kernel.json");
     if (result == 0)
         result = load_content(spec, packet->fds[0], err);
     if (result == 0)

@@ -35,7 +35,8 @@ struct specs {
 enum { SPEC_FILE_MAX = 1024 * 1024 };
 
 /* Takes in one RPC_SPEC packet, replacing an entry of that name. -EINVAL with a sentence that names
- * the kernelspec where kernel.json lacks what clients demand (argv, display_name, language). */
+ * the kernelspec where kernel.json lacks what clients demand (argv, display_name, language), or a
+ * name has characters that Jupyter does not take; -EFBIG above SPEC_FILE_MAX. */
 int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *err);
 /* Drops what RPC_SPECS_END says is gone. */
 void specs_keep_generation(struct specs *specs, uint32_t generation);

@@ -77,7 +77,7 @@ static void send_waiting(void *context) {
         int result = rpc_send(warden->fd, packet->data,
                               slice_make(packet->data + packet->body_size, packet->tail_size), NULL,
                               0, NULL);
-        if (result == -EAGAIN) {
+        if (result == -EAGAIN || result == -ENOBUFS || result == -ENOMEM) {
             loop_timer_start(warden->retry, RETRY_MS);
             return;
         }
