@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "jail/steps.h"
 
 #if defined(__x86_64__)
 #define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
@@ -219,33 +218,3 @@ int filter_load(const struct filter *filter, struct err *err) {
         return err_errno(err, errno, "load the filter");
     return 0;
 }
-
-/* -- the step */
-
-struct jail_prepared {
-    struct filter filter;
-};
-
-int jail_prepare(struct jail_prepared **ret_prepared, struct err *err) {
-    struct jail_prepared *prepared = mem_zalloc(1, sizeof *prepared);
-    int result = filter_init(&prepared->filter, err);
-    if (result < 0) {
-        mem_free(prepared);
-        return result;
-    }
-    *ret_prepared = prepared;
-    return 0;
-}
-
-void jail_prepared_destroy(struct jail_prepared *prepared) {
-    if (!prepared)
-        return;
-    filter_finish(&prepared->filter);
-    mem_free(prepared);
-}
-
-static int enter(struct jail_build *build, struct err *err) {
-    return filter_load(&build->plan->prepared->filter, err);
-}
-
-const struct jail_step step_filter = {"filter", enter};

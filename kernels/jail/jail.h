@@ -8,7 +8,8 @@
 
 #include "base/err.h"
 
-/* What all trees have in common, made once: the compiled filter. */
+/* What all trees have in common, made once: the compiled filter, a place for kept mounts. The
+ * caller's working directory is / afterwards, and after every call that takes it. */
 struct jail_prepared;
 int jail_prepare(struct jail_prepared **ret_prepared, struct err *err);
 void jail_prepared_destroy(struct jail_prepared *prepared);
@@ -42,8 +43,7 @@ int jail_enter(const struct jail_plan *plan, struct err *err);
 /* New namespaces of a session, network with lo up. The caller's own are as before. */
 int jail_make_namespaces(int *ret_net_fd, int *ret_ipc_fd, struct err *err);
 
-/* A tmpfs of a session that outlives its trees. Detached, so nobody sees it, until a clone of it is
- * attached in a tree. */
+/* A tmpfs. Detached, so nobody sees it until a tree attaches it. */
 struct jail_tmpfs {
     uint64_t size_bytes;
     uint64_t inodes;
@@ -52,10 +52,21 @@ struct jail_tmpfs {
     gid_t group;
 };
 int jail_make_tmpfs(const struct jail_tmpfs *tmpfs, int *ret_fd, struct err *err);
+
+/* One that outlives the trees that show it. */
+struct jail_kept {
+    int fd;
+    unsigned number; /* 0: none */
+};
+int jail_keep_tmpfs(struct jail_prepared *prepared, const struct jail_tmpfs *tmpfs,
+                    struct jail_kept *ret_kept, struct err *err);
 /* Another mount of the same, for one tree. */
-int jail_clone_mount(int fd, int *ret_fd, struct err *err);
-/* Changes size_bytes and inodes of one that lives. */
-int jail_resize_tmpfs(int fd, const struct jail_tmpfs *tmpfs, struct err *err);
+int jail_clone_kept(struct jail_prepared *prepared, const struct jail_kept *kept, int *ret_fd,
+                    struct err *err);
+/* Changes size_bytes and inodes. */
+int jail_resize_kept(const struct jail_kept *kept, const struct jail_tmpfs *tmpfs, struct err *err);
+/* What is in it goes when the last tree that shows it does. An empty one is fine. */
+void jail_drop_kept(struct jail_prepared *prepared, struct jail_kept *kept);
 
 /* -- for processes that enter no jail (the gateway) */
 

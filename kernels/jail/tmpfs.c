@@ -45,16 +45,9 @@ int jail_make_tmpfs(const struct jail_tmpfs *tmpfs, int *ret_fd, struct err *err
     return 0;
 }
 
-int jail_clone_mount(int fd, int *ret_fd, struct err *err) {
-    int clone = open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (clone < 0)
-        return err_errno(err, errno, "clone a mount");
-    *ret_fd = clone;
-    return 0;
-}
-
-int jail_resize_tmpfs(int fd, const struct jail_tmpfs *tmpfs, struct err *err) {
-    cleanup_fd int fs = fspick(fd, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+int jail_resize_kept(const struct jail_kept *kept, const struct jail_tmpfs *tmpfs,
+                     struct err *err) {
+    cleanup_fd int fs = fspick(kept->fd, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
     if (fs < 0)
         return err_errno(err, errno, "fspick tmpfs");
     int result = set_limits(fs, tmpfs, err);

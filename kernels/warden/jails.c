@@ -58,13 +58,6 @@ struct jail *jail_find(struct warden *warden, const uint8_t id[16]) {
     return jail && !jail->is_ending ? jail : NULL;
 }
 
-static void close_all(const struct jail *jail) {
-    const int fds[] = {jail->net_fd, jail->ipc_fd, jail->workspace_fd, jail->temporary_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
-
 static struct jail_tmpfs workspace_of(const struct jail *jail) {
     return (struct jail_tmpfs){.size_bytes = jail->limits.workspace_bytes,
                                .inodes = jail->limits.workspace_inodes,
@@ -78,17 +71,22 @@ static int make_parts(struct jail *jail, struct err *err) {
     if (result < 0)
         return result;
     const struct jail_tmpfs workspace = workspace_of(jail);
-    result = jail_make_tmpfs(&workspace, &jail->workspace_fd, err);
+    result = jail_keep_tmpfs(jail->warden->prepared, &workspace, &jail->workspace, err);
     if (result < 0)
         return result;
     const struct jail_tmpfs temporary = {.size_bytes = jail->warden->params.tmp_bytes,
                                          .inodes = jail->limits.workspace_inodes,
                                          .mode = 01777};
-    return jail_make_tmpfs(&temporary, &jail->temporary_fd, err);
+    return jail_keep_tmpfs(jail->warden->prepared, &temporary, &jail->temporary, err);
 }
 
 static void jail_destroy(struct jail *jail) {
-    close_all(jail);
+    if (jail->net_fd >= 0) {
+        close(jail->net_fd);
+        close(jail->ipc_fd);
+    }
+    jail_drop_kept(jail->warden->prepared, &jail->workspace);
+    jail_drop_kept(jail->warden->prepared, &jail->temporary);
     uids_give_back(&jail->warden->uids, jail->user, events_now_ms());
     mem_free(jail);
 }
@@ -100,13 +98,8 @@ static int make(struct warden *warden, const struct rpc_jail_create *request,
     if (result < 0)
         return result;
     struct jail *jail = mem_zalloc(1, sizeof *jail);
-    *jail = (struct jail){.warden = warden,
-                          .limits = *limits,
-                          .user = user,
-                          .net_fd = -1,
-                          .ipc_fd = -1,
-                          .workspace_fd = -1,
-                          .temporary_fd = -1};
+    *jail = (struct jail){
+        .warden = warden, .limits = *limits, .user = user, .net_fd = -1, .ipc_fd = -1};
     memcpy(jail->id, request->jail, sizeof jail->id);
     list_init(&jail->trees);
     result = make_parts(jail, err);
@@ -145,7 +138,7 @@ int jail_change_limits(struct warden *warden, const struct rpc_jail_create *requ
     struct jail_tmpfs workspace = workspace_of(jail);
     workspace.size_bytes = limits.workspace_bytes;
     workspace.inodes = limits.workspace_inodes;
-    result = jail_resize_tmpfs(jail->workspace_fd, &workspace, err);
+    result = jail_resize_kept(&jail->workspace, &workspace, err);
     if (result == 0)
         jail->limits = limits;
     return result;

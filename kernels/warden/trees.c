@@ -47,12 +47,12 @@ static int write_connection_file(const struct jail *jail, int run_fd, struct sli
 
 /* What goes into one spawn, beside what the jail has: all ended when the tree runs. */
 struct launch {
-    int workspace_fd, temporary_fd, run_fd, link;
+    int workspace_fd, temporary_fd, link;
     struct strings argv, environment;
 };
 
 static void launch_finish(struct launch *launch) {
-    const int fds[] = {launch->workspace_fd, launch->temporary_fd, launch->run_fd, launch->link};
+    const int fds[] = {launch->workspace_fd, launch->temporary_fd, launch->link};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -60,13 +60,11 @@ static void launch_finish(struct launch *launch) {
     strings_finish(&launch->environment);
 }
 
-static int clone_mounts(const struct jail *jail, int run_fd, struct launch *launch,
-                        struct err *err) {
-    int result = jail_clone_mount(jail->workspace_fd, &launch->workspace_fd, err);
+static int clone_mounts(const struct jail *jail, struct launch *launch, struct err *err) {
+    struct jail_prepared *prepared = jail->warden->prepared;
+    int result = jail_clone_kept(prepared, &jail->workspace, &launch->workspace_fd, err);
     if (result == 0)
-        result = jail_clone_mount(jail->temporary_fd, &launch->temporary_fd, err);
-    if (result == 0)
-        result = jail_clone_mount(run_fd, &launch->run_fd, err);
+        result = jail_clone_kept(prepared, &jail->temporary, &launch->temporary_fd, err);
     return result;
 }
 
@@ -99,7 +97,7 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
     if (result == 0)
         result = write_connection_file(tree->jail, tree->run_fd, connection, err);
     if (result == 0)
-        result = clone_mounts(tree->jail, tree->run_fd, launch, err);
+        result = clone_mounts(tree->jail, launch, err);
     if (result == 0)
         result = make_link(&tree->link_source.fd, &launch->link, err);
     if (result == 0)
@@ -117,7 +115,7 @@ static int spawn(struct tree *tree, const struct spec *spec, const struct launch
                                         .ipc_fd = jail->ipc_fd,
                                         .workspace_fd = launch->workspace_fd,
                                         .temporary_fd = launch->temporary_fd,
-                                        .run_fd = launch->run_fd,
+                                        .run_fd = tree->run_fd,
                                         .trees = (const char *const *)spec->trees.items,
                                         .tree_count = spec->trees.count,
                                         .shared_memory_bytes = jail->warden->params.tmp_bytes,
@@ -175,7 +173,7 @@ static struct tree *tree_create(struct jail *jail, uint64_t number, const char *
 /* The descriptor of the process is watched last: once it exists the tree ends by its event. */
 static int launch_tree(struct tree *tree, const struct spec *spec, const struct rpc_packet *request,
                        struct err *err) {
-    struct launch launch = {-1, -1, -1, -1, {0}, {0}};
+    struct launch launch = {-1, -1, -1, {0}, {0}};
     int result = prepare(tree, spec, request, &launch, err);
     if (result == 0)
         result = watch(tree, err);

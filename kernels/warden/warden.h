@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "config/params.h"
+#include "jail/jail.h"
 #include "rpc/rpc.h"
 #include "warden/events.h"
 #include "warden/outbox.h"
@@ -53,7 +54,7 @@ struct jail {
     struct rpc_limits limits; /* resolved */
     uid_t user;
     int net_fd, ipc_fd;
-    int workspace_fd, temporary_fd;
+    struct jail_kept workspace, temporary;
     struct list trees;
     size_t tree_count;
     bool is_ending;
