@@ -1,6 +1,6 @@
-/* parser - its one complication: llhttp is told nothing of upgrades (an Upgrade that is not ours to
- * take must be answered like any request), and is stopped at the end of each request, so that what
- * is pipelined behind stays where it is. */
+/* parser - its one complication: llhttp is stopped at the end of each request, so that what is
+ * pipelined behind stays where it is; with the same stop it never comes to act on an Upgrade, which
+ * is the handler's to take or to answer like any request. */
 #include "http/parser.h"
 
 #include <assert.h>
@@ -77,7 +77,6 @@ static void split_target(struct parser *parser, struct slice target) {
 static int on_head(llhttp_t *llhttp) {
     struct parser *parser = parser_of(llhttp);
     const uint8_t *head = (const uint8_t *)parser->head;
-    llhttp->upgrade = 0;
     parser->method = head_method(&parser->scan, head);
     split_target(parser, head_target(&parser->scan, head));
     parser->http_1_0 = llhttp->http_minor == 0;

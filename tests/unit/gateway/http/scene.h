@@ -31,7 +31,7 @@
 #include "http/ws_codec.h"
 #include "loop/loop.h"
 
-enum { GUARD_MS = 60000 };
+enum { GUARD_MS = 20000 };
 
 static const struct http_limits roomy = {
     .head = 16384,
@@ -80,6 +80,12 @@ __attribute__((format(printf, 2, 3))) static inline void note(struct scene *scen
 static inline void note_gone(void *context) {
     struct scene *scene = context;
     note(scene, "gone");
+    scene->waiting = NULL;
+}
+
+static inline void note_stream_gone(void *context) {
+    struct scene *scene = context;
+    note(scene, "stream-gone");
     scene->waiting = NULL;
 }
 
@@ -146,7 +152,7 @@ static inline void serve_websocket(struct scene *scene, struct http_request *req
 }
 
 static inline void serve_stream(struct scene *scene, struct http_request *request) {
-    const struct http_stream_events events = {note_drained, note_gone, scene};
+    const struct http_stream_events events = {note_drained, note_stream_gone, scene};
     http_reply_begin(request, 200, NULL, 0, &events);
     scene->waiting = request;
 }

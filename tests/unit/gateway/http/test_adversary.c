@@ -191,6 +191,29 @@ static void pipelined_requests_do_not_pile_up(void **state) {
     scene_end(&scene);
 }
 
+/* While a request is being answered only a little is read ahead. */
+static void what_is_pipelined_waits_at_the_client(void **state) {
+    (void)state;
+    struct scene scene;
+    struct client client;
+    scene_begin(&scene, &roomy);
+    client_connect(&client, &scene);
+    client_send_text(&client, "GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
+    scene_wait(&scene, "/wait");
+    size_t before = allocated_bytes();
+    static char junk[100000];
+    for (int turns = 0, sent = 0; turns < 50 && sent < 64 << 20;) {
+        ssize_t result = send(client.fd, junk, sizeof junk, MSG_NOSIGNAL);
+        sent += result > 0 ? (int)result : 0;
+        turns += result < 0;
+        if (result < 0)
+            scene_pass(&scene, 1);
+    }
+    assert_true(allocated_bytes() < before + (1 << 20));
+    client_abort(&client);
+    scene_end(&scene);
+}
+
 /* -- many ones -------------------------------------------------------------------------------- */
 
 static void too_many_connections_are_told(void **state) {
@@ -394,6 +417,7 @@ int main(void) {
         cmocka_unit_test(garbage_is_refused_and_forgotten),
         cmocka_unit_test(cut_connections_leave_nothing),
         cmocka_unit_test(pipelined_requests_do_not_pile_up),
+        cmocka_unit_test(what_is_pipelined_waits_at_the_client),
         cmocka_unit_test(too_many_connections_are_told),
         cmocka_unit_test(a_crowd_at_the_door_is_bounded),
         cmocka_unit_test(idle_connections_cost_little),

@@ -199,7 +199,7 @@ static void tells_once_who_left(void **state) {
     (void)state;
     struct scene scene;
     struct client client;
-    static const char *targets[] = {"/wait", "/stream"};
+    static const char *targets[] = {"/wait", "/stream"}, *traces[] = {" gone", " stream-gone"};
     for (int i = 0; i < 2; i++) {
         char request[100];
         snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", targets[i]);
@@ -208,7 +208,7 @@ static void tells_once_who_left(void **state) {
         client_send_text(&client, request);
         scene_wait(&scene, targets[i]);
         client_abort(&client);
-        scene_wait(&scene, "gone");
+        scene_wait(&scene, traces[i]);
         scene_pass(&scene, 5);
         assert_int_equal(http_server_connections(scene.server), 0);
         assert_null(strstr(strstr(scene.trace.data, "gone") + 1, "gone"));
@@ -238,7 +238,7 @@ static void finds_a_broken_socket_while_answering(void **state) {
         http_reply_chunk(scene.waiting, scene.chunk);
     assert_string_equal(scene.trace.data, "/wait /stream");
     scene_wait_connections(&scene, 0);
-    assert_string_equal(scene.trace.data, "/wait /stream gone");
+    assert_string_equal(scene.trace.data, "/wait /stream stream-gone");
     scene_end(&scene);
 }
 
@@ -247,6 +247,8 @@ static void refuses_in_json_and_closes(void **state) {
     static const struct {
         const char *request, *status, *body;
     } cases[] = {
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n",
+         "400 Bad Request", "trailers_not_allowed"},
         {"BREW /pot HTTP/1.1\r\n", "501 Not Implemented",
          "{\"reason\": \"Not Implemented\", \"message\": \"The method is not known.\", "
          "\"code\": \"method_unknown\"}"},
@@ -266,7 +268,7 @@ static void refuses_in_json_and_closes(void **state) {
         scene_begin(&scene, &roomy);
         client_connect(&client, &scene);
         client_send_text(&client, cases[i].request);
-        if (i == 6)
+        if (strstr(cases[i].request, "half"))
             shutdown(client.fd, SHUT_WR);
         client_wait_end(&client);
         assert_true(client_has(&client, cases[i].status));
@@ -274,7 +276,8 @@ static void refuses_in_json_and_closes(void **state) {
         assert_true(client_has(&client, "Connection: close\r\n"));
         assert_true(client_has(&client, "Content-Type: application/json\r\n"));
         assert_false(client_has(&client, "100 Continue"));
-        assert_int_equal(client_has(&client, "Allow: GET, HEAD, POST"), i == 1);
+        assert_int_equal(client_has(&client, "Allow: GET, HEAD, POST"),
+                         strstr(cases[i].status, "405") != NULL);
         assert_null(scene.trace.data); /* the handler never saw it */
         client_close(&client);
         scene_end(&scene);
