@@ -259,14 +259,14 @@ static void time_out_head(struct connection *connection) {
     if (!connection->request)
         return drop(connection); /* idle */
     struct refusal refusal;
-    refuse(&refusal, 408, "head_timeout", "The head took longer than head_ms = %lld ms.",
+    refuse(&refusal, 408, "head_timeout", "The head took longer than http_head_ms = %lld ms.",
            (long long)connection->server->limits.head_ms);
     turn_down(connection, &refusal);
 }
 
 static void time_out_body(struct connection *connection) {
     struct refusal refusal;
-    refuse(&refusal, 408, "body_timeout", "The body came to a halt for body_ms = %lld ms.",
+    refuse(&refusal, 408, "body_timeout", "The body came to a halt for http_body_ms = %lld ms.",
            (long long)connection->server->limits.body_ms);
     turn_down(connection, &refusal);
 }
@@ -437,7 +437,7 @@ void connection_open_take(struct http_server *server, int fd) {
 void connection_turn_away_take(struct http_server *server, int fd) {
     struct connection *connection = create(server, fd);
     struct refusal refusal;
-    refuse(&refusal, 503, "too_many_connections", "More than connections = %u are open.",
+    refuse(&refusal, 503, "too_many_connections", "More than http_connections = %u are open.",
            server->limits.connections);
     enter(connection);
     turn_down(connection, &refusal);

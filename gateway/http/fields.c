@@ -85,7 +85,7 @@ static bool judge_content_length(struct parser *parser) {
                       "The Content-Length is not one number.");
     if (parser->llhttp.content_length > parser->limits->body)
         return refuse(&parser->refusal, 413, "body_too_large",
-                      "The body is larger than body = %zu bytes.", parser->limits->body);
+                      "The body is larger than http_body_bytes = %zu.", parser->limits->body);
     parser->has_body = parser->llhttp.content_length > 0;
     return true;
 }

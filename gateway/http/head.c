@@ -108,7 +108,7 @@ static bool end_line(struct head_scan *scan, const uint8_t *input, const struct 
     scan->lines++;
     if (line.size && scan->lines > limits->headers + 1)
         return refuse(ret_refusal, 431, "too_many_headers",
-                      "The request has more headers than headers = %u.", limits->headers);
+                      "The request has more headers than http_headers = %u.", limits->headers);
     return true;
 }
 
@@ -131,7 +131,8 @@ enum head_state head_scan(struct head_scan *scan, struct slice input,
         uint8_t c = input.data[scan->at];
         if (scan->at >= limits->head) {
             refuse(ret_refusal, 431, "head_too_large",
-                   "The request line and headers are larger than head = %zu bytes.", limits->head);
+                   "The request line and headers are larger than http_head_bytes = %zu.",
+                   limits->head);
             return HEAD_REFUSED;
         }
         if (c == '\n' ? !end_line_at(scan, input.data, limits, ret_refusal, &whole)

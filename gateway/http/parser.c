@@ -89,7 +89,7 @@ static bool has_room(struct parser *parser, uint64_t size) {
     if (size <= parser->limits->body - parser->body.size)
         return true;
     return refuse(&parser->refusal, 413, "body_too_large",
-                  "The body is larger than body = %zu bytes.", parser->limits->body);
+                  "The body is larger than http_body_bytes = %zu.", parser->limits->body);
 }
 
 static int on_body(llhttp_t *llhttp, const char *at, size_t size) {

@@ -244,7 +244,7 @@ size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
         send_frame(ws, binary ? WS_OPCODE_BINARY : WS_OPCODE_TEXT, bytes_slice(payload), payload);
     if (queued > limits_of(ws)->ws_queue) {
         char reason[WS_CONTROL_MAX];
-        snprintf(reason, sizeof reason, "more than ws_queue = %zu bytes wait to be read",
+        snprintf(reason, sizeof reason, "more than ws_queue_bytes = %zu wait to be read",
                  limits_of(ws)->ws_queue);
         begin_close(ws, WS_CODE_TRY_LATER, reason);
     }

@@ -109,7 +109,7 @@ static enum ws_verdict judge_limits(struct ws_decoder *decoder, const struct fra
         return WS_BINARY;
     if (frame->size > decoder->message_max - decoder->fragments.size)
         return fail(decoder, ret_event, WS_CODE_TOO_BIG,
-                    "the message is larger than ws_message = %zu bytes", decoder->message_max);
+                    "the message is larger than ws_message_bytes = %zu", decoder->message_max);
     if (decoder->fragment_count >= decoder->fragments_max)
         return fail(decoder, ret_event, WS_CODE_TOO_BIG,
                     "the message has more fragments than ws_fragments = %u",

@@ -39,7 +39,7 @@ static void slow_heads_and_bodies_end(void **state) {
         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc", NULL,
          "\"code\": \"body_timeout\""},
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1", NULL,
-         "The body came to a halt for body_ms = 60 ms."},
+         "The body came to a halt for http_body_ms = 60 ms."},
         {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", NULL, "HTTP/1.1 200 OK\r\n"}, /* idle behind it */
     };
     struct http_limits limits = roomy;
@@ -112,7 +112,7 @@ static void an_early_refusal_arrives_before_the_reset(void **state) {
     assert_true(client_has(&client, "Content-Type: application/json\r\n"));
     assert_true(client_has(&client,
                            "{\"reason\": \"Content Too Large\", \"message\": \"The body is "
-                           "larger than body = 4194304 bytes.\", \"code\": "
+                           "larger than http_body_bytes = 4194304.\", \"code\": "
                            "\"body_too_large\"}"));
     client_close(&client);
     scene_end(&scene);
@@ -230,7 +230,7 @@ static void too_many_connections_are_told(void **state) {
     client_send_text(&clients[3], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     client_wait_end(&clients[3]);
     assert_true(client_has(&clients[3], "HTTP/1.1 503 Service Unavailable\r\n"));
-    assert_true(client_has(&clients[3], "More than connections = 3 are open."));
+    assert_true(client_has(&clients[3], "More than http_connections = 3 are open."));
     client_close(&clients[3]);
     client_close(&clients[0]);
     scene_wait_connections(&scene, 2);
@@ -402,7 +402,7 @@ static void a_deaf_peer_is_closed_in_time(void **state) {
     memset(payload->data, 'x', payload->size);
     while (ws_send(scene.ws, payload, true) <= limits.ws_queue)
         ;
-    scene_wait(&scene, "close:1013:more than ws_queue = 100000 bytes wait to be read");
+    scene_wait(&scene, "close:1013:more than ws_queue_bytes = 100000 wait to be read");
     assert_int_equal(http_server_connections(scene.server), 0);
     client_close(&client);
     expect_service(&scene);

@@ -258,7 +258,7 @@ static void refuses_in_json_and_closes(void **state) {
         {"POST / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", "417 Expectation Failed",
          "expectation_failed"},
         {"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4194305\r\n\r\n",
-         "413 Content Too Large", "larger than body = 4194304 bytes"},
+         "413 Content Too Large", "larger than http_body_bytes = 4194304"},
         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhalf", "400 Bad Request",
          "incomplete_request"},
     };

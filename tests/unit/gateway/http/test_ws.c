@@ -184,7 +184,7 @@ static void names_the_limit_of_a_message(void **state) {
     client_upgrade(&client);
     client_send_text(&client, "\x82\xfe\x03\xe9"); /* no byte of the payload is needed */
     client_wait_end(&client);
-    assert_true(client_has(&client, "\x03\xf1the message is larger than ws_message = 1000 bytes"));
+    assert_true(client_has(&client, "\x03\xf1the message is larger than ws_message_bytes = 1000"));
     client_close(&client);
     scene_end(&scene);
 }
@@ -208,11 +208,11 @@ static void closes_a_peer_that_does_not_read(void **state) {
     assert_int_equal(ws_send(scene.ws, payload, true), 0);
     assert_string_equal(scene.trace.data, "/ws");
     client_listen(&client); /* it reads at last: everything, and why it ends */
-    client_wait(&client, "more than ws_queue = 100000 bytes wait to be read");
+    client_wait(&client, "more than ws_queue_bytes = 100000 wait to be read");
     assert_true(client.received.size > sent);
     client_send_frame(&client, 0x88, SLICE_LITERAL("\x03\xf5"));
     client_wait_end(&client);
-    assert_non_null(strstr(scene.trace.data, "close:1013:more than ws_queue = 100000"));
+    assert_non_null(strstr(scene.trace.data, "close:1013:more than ws_queue_bytes = 100000"));
     client_close(&client);
     scene_end(&scene);
 }

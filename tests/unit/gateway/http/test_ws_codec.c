@@ -188,7 +188,7 @@ static void names_limits_in_reasons(void **state) {
     uint8_t big[] = "\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff";
     decoder.message_max = 12345678;
     assert_int_equal(ws_decode(&decoder, big, 10, &consumed, &event), WS_FAILED);
-    assert_non_null(strstr(decoder.why, "ws_message = 12345678 bytes"));
+    assert_non_null(strstr(decoder.why, "ws_message_bytes = 12345678"));
     decoder = (struct ws_decoder){.message_max = 100, .fragments_max = 0};
     uint8_t none[] = "\x01\x80" M;
     assert_int_equal(ws_decode(&decoder, none, 6, &consumed, &event), WS_FAILED);
