@@ -40,7 +40,7 @@ static int read_timeout(const char *value, int64_t *ret_ms, struct err *err) {
     if (*end || end == value || !(seconds > 0 && seconds <= 3600))
         return err_set(err, EINVAL,
                        "env: KERNEL_LAUNCH_TIMEOUT is not a number of seconds up to 3600");
-    *ret_ms = (int64_t)(seconds * 1000);
+    *ret_ms = (int64_t)(seconds * 1000) + 1; /* 0 would mean none */
     return 0;
 }
 
@@ -56,6 +56,10 @@ int environment_read(const struct params *params, const json_t *env, struct text
     json_object_foreach((json_t *)env, name, value) {
         if (!is_allowed(params, name))
             continue;
+        if (strcmp(name, "KERNEL_CELLBLOCK") == 0)
+            return err_set(err, EINVAL,
+                           "env: KERNEL_CELLBLOCK: session parameters are not "
+                           "available in this version");
         result = check(params, name, value, err);
         if (result == 0 && strcmp(name, "KERNEL_LAUNCH_TIMEOUT") == 0)
             result = read_timeout(json_string_value(value), ret_launch_timeout_ms, err);

@@ -19,10 +19,15 @@ struct exchange {
     const char *arguments[ROUTE_ARGUMENTS_MAX]; /* the decoded {…} segments of the path */
 };
 
-/* Answers with a JSON value, which is taken over. location may be NULL. */
-void reply_json(struct http_request *request, int status, json_t *value, const char *location);
-/* Answers with {"reason", "message", "code"}; reason is HTTP's phrase for the status, code is
- * stable, message a sentence. Gateway clients read reason and message, JupyterLab message. */
+/* Answers with a JSON value, which is taken over. One more header may be NULL. */
+void reply_json(struct http_request *request, int status, json_t *value,
+                const struct http_header *more);
+/* {"reason", "message", "code"}: reason is HTTP's phrase for the status, code is stable, message a
+ * sentence, which may repeat what a stranger sent. Gateway clients read reason and message,
+ * JupyterLab message. */
+__attribute__((format(printf, 3, 4))) json_t *error_value(int status, const char *code,
+                                                          const char *format, ...);
+/* Answers with such a value. */
 __attribute__((format(printf, 4, 5))) void reply_error(struct http_request *request, int status,
                                                        const char *code, const char *format, ...);
 /* 204 */
@@ -32,5 +37,6 @@ struct kernel *find_kernel(const struct exchange *exchange);
 /* One kernel as clients want it: last_activity with fraction and Z, connections as a number. */
 json_t *kernel_model(struct kernel *kernel);
 
-/* The request's body as an object; an empty body is an empty object. NULL after a 400. */
+/* The request's body as an object; an empty body is an empty object. NULL after a 400 or 413: what
+ * is read here is small, and a tree of JSON takes many times its bytes. */
 json_t *read_body(struct http_request *request);

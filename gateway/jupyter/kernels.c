@@ -70,7 +70,8 @@ static void start_kernel(struct exchange *exchange, const struct kernel_start *s
         return;
     }
     cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
-    reply_json(exchange->request, 201, kernel_model(kernel), location);
+    reply_json(exchange->request, 201, kernel_model(kernel),
+               &(struct http_header){"Location", location});
 }
 
 void kernels_post(struct exchange *exchange) {

@@ -5,6 +5,9 @@
 
 #include "base/cleanup.h"
 #include "jupyter/exchange.h"
+#include "msg/utf8.h"
+
+enum { BODY_MAX = 1024 * 1024 };
 
 static const struct {
     int status;
@@ -30,29 +33,43 @@ static const char *phrase_of(int status) {
     return "Error";
 }
 
-void reply_json(struct http_request *request, int status, json_t *value, const char *location) {
+void reply_json(struct http_request *request, int status, json_t *value,
+                const struct http_header *more) {
     char *dumped = json_dumps(value, JSON_COMPACT);
     json_decref(value);
     cleanup_bytes struct bytes *body = bytes_copy(slice_from_text(dumped ? dumped : "null"));
-    free(dumped); /* jansson's own allocation */
-    struct http_header headers[2] = {{"Content-Type", "application/json"}, {"Location", location}};
-    http_reply(request, status, headers, location ? 2 : 1, body);
+    free(dumped); /* made by jansson */
+    struct http_header headers[2] = {{"Content-Type", "application/json"}};
+    if (more)
+        headers[1] = *more;
+    http_reply(request, status, headers, more ? 2 : 1, body);
+}
+
+static json_t *make_error(int status, const char *code, const char *format, va_list args) {
+    char message[1024 + RPC_OUTPUT_MAX];
+    cleanup_text struct text mended = {0};
+    vsnprintf(message, sizeof message, format, args);
+    text_append_text(&mended, ""); /* never NULL */
+    utf8_append_mended(&mended, slice_from_text(message));
+    return json_pack("{s:s, s:s, s:s}", "reason", phrase_of(status), "message", mended.data, "code",
+                     code);
+}
+
+json_t *error_value(int status, const char *code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    json_t *value = make_error(status, code, format, args);
+    va_end(args);
+    return value;
 }
 
 void reply_error(struct http_request *request, int status, const char *code, const char *format,
                  ...) {
-    char message[1024 + RPC_OUTPUT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    json_t *value = make_error(status, code, format, args);
     va_end(args);
-    json_t *text = json_string(message);
-    if (!text) /* a stranger's bytes that are not UTF-8 */
-        text = json_string("the request holds bytes that are not UTF-8");
-    reply_json(
-        request, status,
-        json_pack("{s:s, s:o, s:s}", "reason", phrase_of(status), "message", text, "code", code),
-        NULL);
+    reply_json(request, status, value, NULL);
 }
 
 void reply_nothing(struct http_request *request) {
@@ -63,6 +80,11 @@ json_t *read_body(struct http_request *request) {
     struct slice body = http_request_body(request);
     if (body.size == 0)
         return json_object();
+    if (body.size > BODY_MAX) {
+        reply_error(request, 413, "body_too_large", "the body has %zu bytes, at most %d are read",
+                    body.size, BODY_MAX);
+        return NULL;
+    }
     json_error_t problem;
     json_t *value = json_loadb((const char *)body.data, body.size, 0, &problem);
     if (value && json_is_object(value))

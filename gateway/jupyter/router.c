@@ -45,8 +45,7 @@ static bool match(const char *pattern_text, struct slice path, struct slice *ret
 }
 
 struct found {
-    const struct route *route; /* NULL: see path_exists */
-    bool path_exists;
+    const struct route *route; /* NULL: there is none */
     struct slice arguments[ROUTE_ARGUMENTS_MAX];
 };
 
@@ -56,10 +55,7 @@ static struct found find_route(struct slice method, struct slice path) {
         method = SLICE_LITERAL("GET");
     for (size_t i = 0; i < sizeof routes / sizeof *routes && !found.route; i++) {
         struct slice arguments[ROUTE_ARGUMENTS_MAX] = {{0}};
-        if (!match(routes[i].path, path, arguments))
-            continue;
-        found.path_exists = true;
-        if (!slice_equal_text(method, routes[i].method))
+        if (!match(routes[i].path, path, arguments) || !slice_equal_text(method, routes[i].method))
             continue;
         found.route = &routes[i];
         memcpy(found.arguments, arguments, sizeof arguments);
@@ -94,14 +90,36 @@ static struct slice without_trailing_slash(struct slice path) {
     return path;
 }
 
-static void reply_unrouted(struct http_request *request, struct slice method, struct slice path,
-                           bool path_exists) {
-    if (path_exists)
-        reply_error(request, 405, "method_not_allowed", "%.*s is not for %.*s", (int)method.size,
-                    (const char *)method.data, (int)path.size, (const char *)path.data);
-    else
+/* The methods that path has, as RFC 9110 section 10.2.1 wants them; empty where it has none. */
+static void list_methods(struct slice path, struct text *ret_methods) {
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        struct slice arguments[ROUTE_ARGUMENTS_MAX];
+        if (!match(routes[i].path, path, arguments))
+            continue;
+        bool is_get = strcmp(routes[i].method, "GET") == 0;
+        text_append_format(ret_methods, "%s%s, ", routes[i].method, is_get ? ", HEAD" : "");
+    }
+    if (ret_methods->size)
+        text_append_text(ret_methods, "OPTIONS");
+}
+
+static void reply_unrouted(struct http_request *request, struct slice method, struct slice path) {
+    cleanup_text struct text methods = {0};
+    list_methods(path, &methods);
+    if (!methods.size) {
         reply_error(request, 404, "not_found", "there is nothing at %.*s", (int)path.size,
                     (const char *)path.data);
+        return;
+    }
+    json_t *value = error_value(405, "method_not_allowed", "%.*s is not for %.*s", (int)method.size,
+                                (const char *)method.data, (int)path.size, (const char *)path.data);
+    reply_json(request, 405, value, &(struct http_header){"Allow", methods.data});
+}
+
+static void reply_unauthorized(struct http_request *request, const struct auth_answer *answer) {
+    static const struct http_header challenge = {"WWW-Authenticate", "Bearer"};
+    json_t *value = error_value(answer->status, "unauthorized", "%s", answer->message);
+    reply_json(request, answer->status, value, answer->status == 401 ? &challenge : NULL);
 }
 
 void jupyter_on_request(void *context, struct http_request *request) {
@@ -115,11 +133,11 @@ void jupyter_on_request(void *context, struct http_request *request) {
     struct slice path = without_trailing_slash(answer.path);
     struct found found = find_route(method, path);
     if (answer.status && !(found.route && found.route->access == OPEN))
-        reply_error(request, answer.status, "unauthorized", "%s", answer.message);
+        reply_unauthorized(request, &answer);
     else if (found.route)
         handle(&exchange, &found);
     else
-        reply_unrouted(request, method, path, found.path_exists);
+        reply_unrouted(request, method, path);
 }
 
 struct jupyter *jupyter_create(const struct jupyter_context *context) {

@@ -1,0 +1,138 @@
+/* Which variables a client may set, and what is said of those that it may not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "jupyter/environment.h"
+
+static char *allowed[] = {"LANG", "PATH"};
+static const struct params params = {
+    .allowed_envs = {allowed, 2}, .kernel_env_bytes = 100, .kernel_env_value_bytes = 40};
+
+static int read_json(const char *json, struct text *environment, int64_t *timeout_ms,
+                     struct err *err) {
+    json_t *env = json_loads(json, JSON_DECODE_ANY, NULL);
+    assert_non_null(env);
+    int result = environment_read(&params, env, environment, timeout_ms, err);
+    json_decref(env);
+    return result;
+}
+
+static void keeps_what_is_allowed(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *expected; /* strings end in '|' instead of a NUL */
+    } rows[] = {
+        {"null", ""},
+        {"{}", ""},
+        {"{\"KERNEL_A\":\"1\",\"HOME\":\"/root\",\"LANG\":\"C\"}", "KERNEL_A=1|LANG=C|"},
+        {"{\"LD_PRELOAD\":\"x\",\"kernel_a\":\"x\",\"KERNEL\":\"x\"}", ""},
+        {"{\"HOME\":7,\"a b\":null}", ""}, /* left out whatever they are */
+        {"{\"KERNEL_\":\"\"}", "KERNEL_=|"},
+        {"{\"KERNEL_A\":\"a=b \\n\\u00e9\"}", "KERNEL_A=a=b \n\xc3\xa9|"},
+        {"{\"KERNEL_ID\":\"theirs\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
+        {"{\"PATHS\":\"x\",\"PATH\":\"/bin\"}", "PATH=/bin|"},
+        {"{\"KERNEL_V\":\"0123456789012345678901234567890123456789\"}",
+         "KERNEL_V=0123456789012345678901234567890123456789|"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text environment = {0};
+        int64_t timeout_ms = -1;
+        struct err err;
+        assert_int_equal(read_json(rows[i].json, &environment, &timeout_ms, &err), 0);
+        for (size_t j = 0; j < environment.size; j++)
+            if (!environment.data[j])
+                environment.data[j] = '|';
+        assert_string_equal(environment.data ? environment.data : "", rows[i].expected);
+        assert_int_equal(timeout_ms, -1);
+        text_finish(&environment);
+    }
+    assert_int_equal(environment_read(&params, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void refuses_the_rest_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *words;
+    } rows[] = {
+        {"[]", "env is not an object"},
+        {"\"KERNEL_A=1\"", "env is not an object"},
+        {"7", "env is not an object"},
+        {"{\"KERNEL_A\":7}", "KERNEL_A is not a string"},
+        {"{\"KERNEL_A\":null}", "KERNEL_A is not a string"},
+        {"{\"KERNEL_A B\":\"x\"}", "KERNEL_A B is not a name"},
+        {"{\"KERNEL_A=B\":\"x\"}", "KERNEL_A=B is not a name"},
+        {"{\"KERNEL_\\n\":\"x\"}", "is not a name"},
+        {"{\"KERNEL_\\u00e9\":\"x\"}", "is not a name"},
+        {"{\"KERNEL_V\":\"01234567890123456789012345678901234567890\"}",
+         "KERNEL_V has 41 bytes, kernel_env_value_bytes allows 40"},
+        {"{\"KERNEL_A\":\"0123456789012345678901234567890123456789\",\"KERNEL_B\":"
+         "\"0123456789012345678901234567890123456789\",\"KERNEL_C\":\"\"}",
+         "more than 100 bytes (kernel_env_bytes)"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"soon\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"3 s\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"0\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"-1\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"3601\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"1e99\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"inf\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":\"nan\"}", "KERNEL_LAUNCH_TIMEOUT"},
+        {"{\"KERNEL_LAUNCH_TIMEOUT\":40}", "KERNEL_LAUNCH_TIMEOUT is not a string"},
+        {"{\"KERNEL_CELLBLOCK\":\"{}\"}", "KERNEL_CELLBLOCK"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text environment = {0};
+        int64_t timeout_ms = -1;
+        struct err err;
+        assert_int_equal(read_json(rows[i].json, &environment, &timeout_ms, &err), -EINVAL);
+        if (!strstr(err.text, rows[i].words))
+            fail_msg("%s: %s", rows[i].json, err.text);
+        assert_int_equal(timeout_ms, -1);
+        text_finish(&environment);
+    }
+    assert_int_equal(mem_live(), 0);
+}
+
+static void reads_the_launch_timeout(void **state) {
+    (void)state;
+    static const struct {
+        const char *seconds;
+        int64_t least_ms, most_ms;
+    } rows[] = {
+        {"40", 40000, 40001},
+        {"0.5", 500, 501},
+        {"3600", 3600000, 3600001},
+        {"1e-9", 1, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text environment = {0};
+        char json[64];
+        int64_t timeout_ms = 0;
+        struct err err;
+        snprintf(json, sizeof json, "{\"KERNEL_LAUNCH_TIMEOUT\":\"%s\"}", rows[i].seconds);
+        assert_int_equal(read_json(json, &environment, &timeout_ms, &err), 0);
+        assert_in_range(timeout_ms, rows[i].least_ms, rows[i].most_ms);
+        assert_non_null(strstr(environment.data, rows[i].seconds)); /* the kernel gets it too */
+        text_finish(&environment);
+    }
+    assert_int_equal(mem_live(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_what_is_allowed),
+        cmocka_unit_test(refuses_the_rest_by_name),
+        cmocka_unit_test(reads_the_launch_timeout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
