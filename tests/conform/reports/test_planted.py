@@ -1,8 +1,8 @@
 """A fault planted in each program turns the reports red; the same run without it is green.
 
-CELLBLOCK_PLANT=PROGRAM makes that program, in a test build, write past a heap allocation (pid 1:
-add one to the greatest int) when it starts. What such a run reports is moved away, so that it is
-not taken for a fault of the run that these tests belong to."""
+CELLBLOCK_PLANT=PROGRAM:FAULT makes that program, in a test build, write past a heap allocation, leak
+or overflow an int when it starts. What such a run reports is moved away, so that it is not taken
+for a fault of the run that these tests belong to."""
 
 import json
 import pathlib
@@ -61,15 +61,11 @@ class Run:
         command = [sys.executable, CHECK, self.reports, "--log", self.log, *arguments]
         return subprocess.run([str(word) for word in command], capture_output=True, text=True)
 
-    def assert_red(self, program):
+    def problems(self):
+        """What check_reports says, and it says something."""
         result = self.check()
         assert result.returncode == 1, result.stdout
-        said = result.stderr
-        vanished = [line for line in said.splitlines() if line.startswith(f"{program} ")]
-        assert vanished and "never said how it ended" in vanished[0], said
-        if program != "init":
-            assert "AddressSanitizer: heap-buffer-overflow" in said
-            assert f"{program}." in said.partition(": sanitizer report")[0]
+        return result.stderr
 
 
 @pytest.fixture
@@ -80,11 +76,11 @@ def run(tmp_path):
         path.unlink()
 
 
-def serve_fails(program, run, _kernels):
+def fail_serve(plant, run, _kernels):
     """The program ends before requests are answered, and so does serve."""
     with pytest.raises(AssertionError, match="serve ended with"):
-        cellblock.Serve(environment={"CELLBLOCK_PLANT": program})
-    run.await_planted(program)
+        cellblock.Serve(environment={"CELLBLOCK_PLANT": plant})
+    run.await_planted(plant.partition(":")[0])
     return ""
 
 
@@ -111,12 +107,12 @@ def start_kernel(server):
     return model["id"]
 
 
-def kernel_fails(program, run, kernels):
+def fail_kernel(plant, run, kernels):
     """A kernel is started in a jail, in which the program fails."""
-    folder = kernelspec(kernels, env={"CELLBLOCK_PLANT": program})
+    folder = kernelspec(kernels, env={"CELLBLOCK_PLANT": plant})
     with cellblock.Serve(kernels=folder) as server:
         kernel = start_kernel(server)
-        run.await_planted(program)
+        run.await_planted(plant.partition(":")[0])
 
         def is_dead():
             status, model = server.request("GET", f"/api/kernels/{kernel}")
@@ -128,23 +124,67 @@ def kernel_fails(program, run, kernels):
 
 
 # How each program is made to fail.
-PLANTS = {
-    "cellblock": serve_fails,
-    "warden": serve_fails,
-    "gateway": serve_fails,
-    "init": kernel_fails,
-    "echo": kernel_fails,
+WAYS = {
+    "cellblock": fail_serve,
+    "warden": fail_serve,
+    "gateway": fail_serve,
+    "init": fail_kernel,
+    "echo": fail_kernel,
 }
 
 
 def test_every_program_has_its_fault():
-    assert set(PLANTS) == set(reports.PROGRAMS)
+    assert set(WAYS) == set(reports.PROGRAMS)
 
 
-@pytest.mark.parametrize("program", PLANTS)
-def test_a_fault_turns_the_run_red(program, run, kernels):
-    run.collect(PLANTS[program](program, run, kernels))
-    run.assert_red(program)
+def assert_vanished(program, said):
+    vanished = [line for line in said.splitlines() if line.startswith(f"{program} ")]
+    assert any("never said how it ended" in line for line in vanished), said
+
+
+@pytest.mark.parametrize("program", [program for program in WAYS if program != "init"])
+def test_an_overflow_turns_the_run_red(program, run, kernels):
+    run.collect(WAYS[program](f"{program}:overflow", run, kernels))
+    said = run.problems()
+    assert_vanished(program, said)
+    assert "AddressSanitizer: heap-buffer-overflow" in said
+    assert f"{program}." in said.partition(": sanitizer report")[0]
+
+
+@pytest.mark.parametrize("program", WAYS)
+def test_undefined_behaviour_turns_the_run_red(program, run, kernels):
+    run.collect(WAYS[program](f"{program}:undefined", run, kernels))
+    said = run.problems()
+    assert_vanished(program, said)
+    # pid 1 traps, which has no text.
+    assert program == "init" or "undefined behaviour at" in said and "overflow" in said
+
+
+@pytest.mark.parametrize("program", ["warden", "gateway"])
+def test_a_leak_turns_the_run_red(program, run):
+    """Seen at the end: serve works, and the warden's exit status is the leak checker's."""
+    server = cellblock.Serve(environment={"CELLBLOCK_PLANT": f"{program}:leak"})
+    if program == "warden":
+        with pytest.raises(AssertionError, match="serve ended with 99"):
+            server.stop()
+    else:
+        server.stop()
+    run.collect(server.log())
+    said = run.problems()
+    if program == "warden":
+        assert "LeakSanitizer: detected memory leaks" in said
+    else:
+        assert "gateway" in said and "8 allocations alive at its end" in said
+
+
+def test_a_leak_in_a_kernel_turns_the_run_red(run, kernels):
+    folder = kernelspec(kernels, env={"CELLBLOCK_PLANT": "echo:leak"})
+    with cellblock.Serve(kernels=folder) as server:
+        execute(server, start_kernel(server), "exit 0")
+        run.await_end("init")
+    run.collect(server.log())
+    said = run.problems()
+    assert "echo" in said and "8 allocations alive at its end" in said
 
 
 def execute(server, kernel, code):

@@ -110,19 +110,42 @@ static bool can_trace(const char *program) {
 }
 
 static void plant_overflow(void) {
-    report_write("planted", -1);
     volatile size_t size = 16;
     volatile char *memory = mem_alloc(size);
     memory[size] = 1;
     mem_free((char *)memory);
 }
 
+/* Several: a leak checker takes a stale register for a reference. */
+static void plant_leak(void) {
+    for (int i = 0; i < 8; i++)
+        *(volatile char *)mem_alloc(64) = 1;
+}
+
+static const struct {
+    const char *name;
+    void (*commit)(void);
+} faults[] = {
+    {"overflow", plant_overflow},
+    {"leak", plant_leak},
+    {"undefined", report_plant_undefined},
+};
+
+static void plant(const char *fault) {
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (strcmp(fault, faults[i].name) == 0) {
+            report_write("planted", -1);
+            faults[i].commit();
+        }
+}
+
 void report_begin(const char *program, const char *tag) {
     counts_itself = !can_trace(program);
     report_static_begin(program, tag);
     direct_sanitizer();
-    if (report_is_planted(program))
-        plant_overflow();
+    const char *fault = report_planted(program);
+    if (fault)
+        plant(fault);
 }
 
 int report_end(int status) {

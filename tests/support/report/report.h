@@ -11,8 +11,8 @@
 
 /* First thing in main. program is the word that check_reports knows (gateway, warden, echo, ...);
  * tag is the session's id where the process belongs to one, else "-". With the environment variable
- * CELLBLOCK_PLANT=program it writes past a heap allocation: a test of the reports themselves.
- * Ends the process where the report cannot be written. */
+ * CELLBLOCK_PLANT=PROGRAM:FAULT it commits a fault (overflow, leak, undefined): a test of the
+ * reports themselves. Ends the process where the report cannot be written. */
 void report_begin(const char *program, const char *tag);
 
 /* Last thing in main, after everything is freed: the exit line, and in programs that can run no

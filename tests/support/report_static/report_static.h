@@ -145,19 +145,26 @@ static inline int report_static_end(int status) {
     return status;
 }
 
-/* True where CELLBLOCK_PLANT asks for this program's fault: a test wants to see the run go red. */
-static inline bool report_is_planted(const char *program) {
+/* The fault that CELLBLOCK_PLANT=PROGRAM:FAULT asks of this program, NULL for none: a test wants to
+ * see the run go red. */
+static inline const char *report_planted(const char *program) {
     const char *plant = getenv("CELLBLOCK_PLANT");
-    return plant && strcmp(plant, program) == 0;
+    size_t size = strlen(program);
+    return plant && strncmp(plant, program, size) == 0 && plant[size] == ':' ? plant + size + 1
+                                                                             : NULL;
 }
 
-/* For programs built with UBSan traps: a signed overflow where a test asks for it. */
-static inline void report_static_plant(const char *program) {
-    if (!report_is_planted(program))
-        return;
-    report_write("planted", -1);
+static inline void report_plant_undefined(void) {
     volatile int most = 0x7fffffff;
     most = most + 1;
+}
+
+/* For programs built with UBSan traps, which have one kind of fault. */
+static inline void report_static_plant(const char *program) {
+    if (!report_planted(program))
+        return;
+    report_write("planted", -1);
+    report_plant_undefined();
 }
 
 #else
