@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
@@ -24,6 +25,50 @@ static int check(struct slice asked, struct err *err) {
     return 0;
 }
 
+static const char *value_of(const struct strings *environment, struct slice name) {
+    for (size_t i = 0; i < environment->count; i++) {
+        const char *item = environment->items[i];
+        if (name.size && strncmp(item, (const char *)name.data, name.size) == 0 &&
+            item[name.size] == '=')
+            return item + name.size + 1;
+    }
+    return NULL;
+}
+
+/* A reference at `at`, which is a "$": its name, and how long the whole of it is; 0 where it is
+ * none. */
+static size_t read_reference(const char *at, struct slice *ret_name) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    bool in_braces = at[1] == '{';
+    const char *name = at + 1 + in_braces;
+    size_t size = strspn(name, letters);
+    *ret_name = slice_make(name, size);
+    if (size == 0 || (name[0] >= '0' && name[0] <= '9') || (in_braces && name[size] != '}'))
+        return 0;
+    return 1 + size + 2 * in_braces;
+}
+
+static char *substitute(const struct strings *environment, const char *text) {
+    struct text result = {0};
+    text_append_text(&result, "");
+    while (*text) {
+        struct slice name;
+        size_t plain = strcspn(text, "$");
+        text_append(&result, slice_make(text, plain));
+        text += plain;
+        if (!*text)
+            break;
+        size_t size = read_reference(text, &name);
+        const char *value = size ? value_of(environment, name) : NULL;
+        if (value)
+            text_append_text(&result, value);
+        else
+            text_append(&result, slice_make(text, size ? size : 1));
+        text += size ? size : 1 + (text[1] == '$'); /* "$$" is one */
+    }
+    return result.data;
+}
+
 int environment_build(const struct spec *spec, struct slice asked, struct strings *ret_environment,
                       struct err *err) {
     int result = check(asked, err);
@@ -35,7 +80,7 @@ int environment_build(const struct spec *spec, struct slice asked, struct string
     for (size_t i = 0; i < sizeof of_every_jail / sizeof of_every_jail[0]; i++)
         strings_add(&built, of_every_jail[i]);
     for (size_t i = 0; i < spec->env.count; i++)
-        strings_assign_take(&built, mem_strdup(spec->env.items[i]));
+        strings_assign_take(&built, substitute(&built, spec->env.items[i]));
     for (size_t at = 0; at < asked.size;) {
         const char *text = (const char *)asked.data + at;
         strings_assign_take(&built, mem_strdup(text));

@@ -7,6 +7,8 @@
 #include "warden/strings.h"
 
 /* The jail's own variables, then the kernelspec's, then asked: "NAME=value\0" strings. Later wins.
- * -EINVAL where asked is malformed; ret_environment is untouched then. */
+ * In the kernelspec's, $NAME and ${NAME} stand for what is set before it and $$ for $; a name that
+ * is not set stays as it stands (as in jupyter_client). -EINVAL where asked is malformed;
+ * ret_environment is untouched then. */
 int environment_build(const struct spec *spec, struct slice asked, struct strings *ret_environment,
                       struct err *err);

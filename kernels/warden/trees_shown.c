@@ -13,6 +13,9 @@
 
 #include "base/cleanup.h"
 
+/* In every jail already (kernels/jail/system.c). */
+static const char *const always_shown[] = {"/usr",   "/bin",   "/sbin",  "/lib",
+                                           "/lib32", "/lib64", "/libx32"};
 /* More links than this one behind another are a loop (as for the kernel, path_resolution(7)). */
 enum { LINKS_MAX = 40 };
 
@@ -48,8 +51,9 @@ static int refuse_private(const char *path, struct err *err) {
 }
 
 static bool is_shown(const struct strings *trees, const char *path) {
-    if (is_below(path, "/usr"))
-        return true;
+    for (size_t i = 0; i < sizeof always_shown / sizeof always_shown[0]; i++)
+        if (is_below(path, always_shown[i]))
+            return true;
     for (size_t i = 0; i < trees->count; i++)
         if (is_below(path, trees->items[i]))
             return true;
@@ -152,18 +156,19 @@ static int add_python(struct strings *trees, const char *program, char **ret_bin
     return strcmp(base, "/") == 0 ? 0 : trees_shown_add(trees, base, err);
 }
 
-/* What the link at path points to, absolute; NULL where it is no link. */
+/* What the link at path points to, as the real path of its folder and its name, which may be a link
+ * again; NULL where path is no link. */
 static char *follow(const char *path) {
-    char target[PATH_MAX];
+    char target[PATH_MAX], real[PATH_MAX];
     ssize_t size = readlink(path, target, sizeof target - 1);
     if (size <= 0)
         return NULL;
     target[size] = 0;
-    if (target[0] == '/')
-        return mem_strdup(target);
-    cleanup_mem char *folder = parent_of(path, 1);
-    char real[PATH_MAX];
-    return realpath(folder, real) ? mem_format("%s/%s", real, target) : NULL;
+    cleanup_mem char *here = parent_of(path, 1);
+    cleanup_mem char *next =
+        target[0] == '/' ? mem_strdup(target) : mem_format("%s/%s", here, target);
+    cleanup_mem char *folder = parent_of(next, 1);
+    return realpath(folder, real) ? mem_format("%s%s", real, strrchr(next, '/')) : NULL;
 }
 
 /* Each link on the way may be a Python's own: venv/bin/python -> python3 -> base/bin/python3. */

@@ -1,0 +1,293 @@
+/* Kernelspecs in made-up folders: what is run, and which trees of the host a jail would show. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "warden/spec.h"
+#include "warden/trees_shown.h"
+
+static char top[] = "/var/tmp/test_spec.XXXXXX";
+
+static int set_up(void **state) {
+    (void)state;
+    return mkdtemp(top) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    return system(command);
+}
+
+/* A command in the made-up top folder. */
+static void shell(const char *command) {
+    char line[2048];
+    snprintf(line, sizeof line, "set -e; cd %s; %s", top, command);
+    assert_int_equal(system(line), 0);
+}
+
+static char *in_top(const char *path) {
+    static char paths[8][PATH_MAX];
+    static int next;
+    char *result = paths[next++ % 8];
+    snprintf(result, PATH_MAX, "%s%s", top, path);
+    return result;
+}
+
+static struct spec read_spec(const char *folder) {
+    struct spec spec = {0};
+    struct err err = {0};
+    if (spec_read("name", in_top(folder), &spec, &err) < 0)
+        fail_msg("%s", err.text);
+    return spec;
+}
+
+static void expect_trees(const struct spec *spec, const char *const *expected) {
+    size_t count = 0;
+    for (; expected[count]; count++)
+        if (!strings_has(&spec->trees, in_top(expected[count])))
+            fail_msg("%s is not shown", expected[count]);
+    assert_int_equal(spec->trees.count, count);
+}
+
+static void shows_a_venv_and_its_base(void **state) {
+    (void)state;
+    shell("mkdir -p venv/bin venv/share/jupyter/kernels/python3 base/bin base/lib/python3.12;"
+          "touch base/lib/python3.12/os.py base/bin/python3.12; chmod +x base/bin/python3.12;"
+          "ln -s python3.12 base/bin/python3; ln -s ../../base/bin/python3 venv/bin/python;"
+          "echo 'include-system-site-packages = false' > venv/pyvenv.cfg;"
+          "echo \"home = $PWD/base/bin\" >> venv/pyvenv.cfg;"
+          "echo '{\"argv\": [\"python\", \"-m\", \"x\", \"-f\", \"{connection_file}\"]}' >"
+          " venv/share/jupyter/kernels/python3/kernel.json");
+    struct spec spec = read_spec("/venv/share/jupyter/kernels/python3");
+    assert_string_equal(spec.argv.items[0], in_top("/venv/bin/python"));
+    assert_string_equal(spec.bin, in_top("/venv/bin"));
+    assert_string_equal(spec.prefix, in_top("/venv"));
+    /* The kernelspec's own folder lies in the venv, but it was there first. */
+    expect_trees(&spec,
+                 (const char *[]){"/venv/share/jupyter/kernels/python3", "/venv", "/base", NULL});
+    spec_finish(&spec);
+}
+
+static void shows_a_python_that_is_no_venv(void **state) {
+    (void)state;
+    shell("mkdir -p conda/bin conda/lib/python3.11 kernels/conda;"
+          "touch conda/lib/python3.11/os.py conda/bin/python; chmod +x conda/bin/python;"
+          "echo \"{\\\"argv\\\": [\\\"$PWD/conda/bin/python\\\"]}\" > kernels/conda/kernel.json");
+    struct spec spec = read_spec("/kernels/conda");
+    assert_string_equal(spec.bin, in_top("/conda/bin"));
+    assert_string_equal(spec.prefix, "");
+    expect_trees(&spec, (const char *[]){"/kernels/conda", "/conda", NULL});
+    spec_finish(&spec);
+}
+
+static void shows_where_links_lead(void **state) {
+    (void)state;
+    shell(
+        "mkdir -p v1/bin v1/lib/python3.11 kernels/linked; touch v1/lib/python3.11/os.py;"
+        "touch v1/bin/python; chmod +x v1/bin/python; ln -s v1 current;"
+        "echo \"{\\\"argv\\\": [\\\"$PWD/current/bin/python\\\"]}\" > kernels/linked/kernel.json");
+    struct spec spec = read_spec("/kernels/linked");
+    expect_trees(&spec, (const char *[]){"/kernels/linked", "/current", "/v1", NULL});
+    spec_finish(&spec);
+}
+
+static void shows_any_other_program_alone(void **state) {
+    (void)state;
+    shell("mkdir -p build kernels/own; touch build/kernel; chmod +x build/kernel;"
+          "echo \"{\\\"argv\\\": [\\\"$PWD/build/kernel\\\"]}\" > kernels/own/kernel.json");
+    struct spec spec = read_spec("/kernels/own");
+    assert_string_equal(spec.bin, "");
+    expect_trees(&spec, (const char *[]){"/kernels/own", "/build/kernel", NULL});
+    spec_finish(&spec);
+}
+
+static void needs_no_word_for_what_lies_under_usr(void **state) {
+    (void)state;
+    shell("mkdir -p kernels/system kernels/bare kernels/missing;"
+          "echo '{\"argv\": [\"/bin/sh\"]}' > kernels/system/kernel.json;"
+          "echo '{\"argv\": [\"env\"]}' > kernels/bare/kernel.json;"
+          "echo '{\"argv\": [\"no-such-program\"]}' > kernels/missing/kernel.json");
+    struct spec spec = read_spec("/kernels/system");
+    expect_trees(&spec, (const char *[]){"/kernels/system", NULL});
+    assert_string_equal(spec.argv.items[0], "/bin/sh");
+    spec_finish(&spec);
+    spec = read_spec("/kernels/bare");
+    expect_trees(&spec, (const char *[]){"/kernels/bare", NULL});
+    assert_string_equal(spec.argv.items[0], "/usr/bin/env");
+    spec_finish(&spec);
+    spec = read_spec("/kernels/missing"); /* running it will say so */
+    assert_string_equal(spec.argv.items[0], "no-such-program");
+    spec_finish(&spec);
+}
+
+static void shows_trees_that_a_kernelspec_names(void **state) {
+    (void)state;
+    shell("mkdir -p data/sub kernels/named;"
+          "echo \"{\\\"argv\\\": [\\\"/bin/sh\\\"], \\\"metadata\\\": {\\\"cellblock\\\":"
+          " {\\\"trees\\\": [\\\"$PWD//data/./\\\", \\\"$PWD/data/sub\\\"]}}}\""
+          " > kernels/named/kernel.json");
+    struct spec spec = read_spec("/kernels/named");
+    expect_trees(&spec, (const char *[]){"/kernels/named", "/data", NULL});
+    spec_finish(&spec);
+}
+
+static void refuses_trees_that_are_nobodys_business(void **state) {
+    (void)state;
+    setenv("HOME", "/srv/people/me", 1);
+    static const struct {
+        const char *path;
+        int code;
+    } rows[] = {
+        {"/", EPERM},          {"//", EPERM},
+        {"/./", EPERM},        {"/root", EPERM},
+        {"/home", EPERM},      {"/etc", EPERM},
+        {"/var", EPERM},       {"/proc", EPERM},
+        {"/proc/self", EPERM}, {"/dev/shm", EPERM},
+        {"/sys", EPERM},       {"/run", EPERM},
+        {"/usr/..", EINVAL},   {"/does/not/exist", ENOENT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct strings trees = {0};
+        struct err err = {0};
+        if (trees_shown_add(&trees, rows[i].path, &err) != -rows[i].code)
+            fail_msg("%s: %s", rows[i].path, err.text);
+        assert_int_equal(trees.count, 0);
+    }
+    /* By a link too. */
+    struct strings trees = {0};
+    struct err err = {0};
+    shell("ln -s /root linked-home; ln -s / linked-root");
+    assert_int_equal(trees_shown_add(&trees, in_top("/linked-root"), &err), -EPERM);
+    assert_int_equal(trees_shown_add(&trees, in_top("/linked-home"), &err), -EPERM);
+    strings_finish(&trees);
+    setenv("HOME", in_top("/folk/me"), 1);
+    shell("mkdir -p folk/me/.local/env");
+    trees = (struct strings){0};
+    assert_int_equal(trees_shown_add(&trees, in_top("/folk/me"), &err), -EPERM);
+    assert_int_equal(trees_shown_add(&trees, in_top("/folk"), &err), -EPERM);
+    assert_int_equal(trees_shown_add(&trees, in_top("/folk/me/.local/env"), &err), 0);
+    assert_int_equal(trees.count, 1);
+    strings_finish(&trees);
+    unsetenv("HOME");
+}
+
+static void refuses_broken_kernelspecs(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *sentence;
+    } rows[] = {
+        {"{", "line 1"},
+        {"[]", "argv is no list"},
+        {"{\"argv\": []}", "argv is no list"},
+        {"{\"argv\": \"sh\"}", "argv is no list"},
+        {"{\"argv\": [\"\"]}", "argv[0] is no text"},
+        {"{\"argv\": [\"sh\", 3]}", "argv[1] is no text"},
+        {"{\"argv\": [\"sh\", \"a\\\\u0000b\"]}", "line 1"},
+        {"{\"argv\": [\"sh\"], \"env\": []}", "env is no object"},
+        {"{\"argv\": [\"sh\"], \"env\": {\"A\": 1}}", "env.A is no text"},
+        {"{\"argv\": [\"sh\"], \"env\": {\"A=B\": \"1\"}}", "env.A=B is no text"},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": 1}}}", "trees is no list"},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": [\"x\"]}}}",
+         "trees[0] is no absolute path"},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": [\"/\"]}}}",
+         "/ is never shown"},
+    };
+    shell("mkdir -p kernels/broken");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[512];
+        struct spec spec;
+        struct err err = {0};
+        snprintf(command, sizeof command, "printf '%s' > kernels/broken/kernel.json", rows[i].json);
+        shell(command);
+        int64_t before = mem_live();
+        assert_true(spec_read("broken", in_top("/kernels/broken"), &spec, &err) < 0);
+        if (!strstr(err.text, rows[i].sentence))
+            fail_msg("%s: %s", rows[i].json, err.text);
+        assert_int_equal(mem_live(), before);
+    }
+    shell("rm kernels/broken/kernel.json; mkfifo kernels/broken/kernel.json");
+    struct spec spec;
+    struct err err;
+    assert_int_equal(spec_read("broken", in_top("/kernels/broken"), &spec, &err), -EINVAL);
+    shell("rm kernels/broken/kernel.json; (printf '{\"argv\": [\"'; head -c 1100000 /dev/zero |"
+          " tr '\\0' x; printf '\"]}') > kernels/broken/kernel.json");
+    assert_int_equal(spec_read("broken", in_top("/kernels/broken"), &spec, &err), -EFBIG);
+}
+
+static void fills_in_its_argv(void **state) {
+    (void)state;
+    shell("mkdir -p kernels/filled;"
+          "echo '{\"argv\": [\"/bin/sh\", \"{connection_file}\", \"-f={connection_file}!\","
+          " \"{resource_dir}/x\", \"{unknown}\", \"{\", \"}\", \"{{connection_file}}\", \"\"]}' >"
+          " kernels/filled/kernel.json");
+    struct spec spec = read_spec("/kernels/filled");
+    struct strings argv = {0};
+    spec_fill_argv(&spec, &argv);
+    assert_string_equal(argv.items[1], "/run/kernel/connection.json");
+    assert_string_equal(argv.items[2], "-f=/run/kernel/connection.json!");
+    assert_string_equal(argv.items[3], in_top("/kernels/filled/x"));
+    assert_string_equal(argv.items[4], "{unknown}");
+    assert_string_equal(argv.items[5], "{");
+    assert_string_equal(argv.items[6], "}");
+    assert_string_equal(argv.items[7], "{/run/kernel/connection.json}");
+    assert_string_equal(argv.items[8], "");
+    assert_int_equal(argv.count, 9);
+    strings_finish(&argv);
+    spec_finish(&spec);
+}
+
+static void opens_its_files(void **state) {
+    (void)state;
+    shell("mkdir -p kernels/files/kernel.css; cd kernels/files; touch logo-svg.svg other.txt"
+          " logo-64x64.png; echo '{\"argv\": [\"sh\"]}' > kernel.json; mkfifo kernel.js");
+    struct spec spec = read_spec("/kernels/files");
+    struct rpc_spec packet = {0};
+    struct err err;
+    int fds[RPC_SPEC_FILES_MAX];
+    assert_int_equal(spec_open_files(&spec, &packet, fds, &err), 0);
+    assert_int_equal(packet.file_count, 3);
+    assert_string_equal(packet.files[0], "kernel.json");
+    assert_string_equal(packet.files[1], "logo-64x64.png");
+    assert_string_equal(packet.files[2], "logo-svg.svg");
+    for (uint32_t i = 0; i < packet.file_count; i++)
+        close(fds[i]);
+    unlink(in_top("/kernels/files/kernel.json"));
+    assert_int_equal(spec_open_files(&spec, &packet, fds, &err), -ENOENT);
+    spec_finish(&spec);
+}
+
+static void forgets_nothing(void **state) {
+    (void)state;
+    assert_int_equal(mem_live(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_a_venv_and_its_base),
+        cmocka_unit_test(shows_a_python_that_is_no_venv),
+        cmocka_unit_test(shows_where_links_lead),
+        cmocka_unit_test(shows_any_other_program_alone),
+        cmocka_unit_test(needs_no_word_for_what_lies_under_usr),
+        cmocka_unit_test(shows_trees_that_a_kernelspec_names),
+        cmocka_unit_test(refuses_trees_that_are_nobodys_business),
+        cmocka_unit_test(refuses_broken_kernelspecs),
+        cmocka_unit_test(fills_in_its_argv),
+        cmocka_unit_test(opens_its_files),
+        cmocka_unit_test(forgets_nothing),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
