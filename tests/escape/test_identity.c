@@ -84,7 +84,7 @@ static void has_an_environment_from_nothing(void **state) {
 static void leads_a_session_without_terminal(void **state) {
     (void)state;
     assert_string_equal(rig_probe(&rig, 1, "self"),
-                        "umask 007\nleader yes\nterminal no\nhost cellblock\nparent 1\n");
+                        "umask 007\nleader yes\nterminal no\nhost cellblock\nparent 1\noom 800\n");
 }
 
 int main(void) {

@@ -16,20 +16,10 @@ static void bind_and_listen(const char *path) {
         perror(path);
 }
 
-/* bind PATH...: a "@" in front makes it a link to /etc/passwd, a "+" a regular file; then waits. */
+/* bind PATH...: sockets that listen; then waits. */
 int probe_bind(char **argv) {
-    for (char **path = argv + 1; *path; path++) {
-        if (**path == '@') {
-            if (symlink("/etc/passwd", *path + 1) < 0)
-                perror(*path);
-        } else if (**path == '+') {
-            FILE *file = fopen(*path + 1, "we");
-            if (file)
-                fclose(file);
-        } else {
-            bind_and_listen(*path);
-        }
-    }
+    for (char **path = argv + 1; *path; path++)
+        bind_and_listen(*path);
     pause();
     return 0;
 }

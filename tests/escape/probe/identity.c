@@ -51,17 +51,19 @@ int probe_fds(char **argv) {
     return 0;
 }
 
-/* umask, session, terminal, nice. */
+/* self: umask, session, terminal, host name, parent, and how soon it dies where memory runs out. */
 int probe_self(char **argv) {
     (void)argv;
     mode_t mask = umask(0);
-    char host[64] = "", text[64];
+    char host[64] = "", score[16] = "";
     gethostname(host, sizeof host);
     int terminal = open("/dev/tty", O_RDWR);
-    snprintf(text, sizeof text, "%d", getpid());
-    printf("umask %03o\nleader %s\nterminal %s\nhost %s\nparent %d\n", (unsigned)mask,
+    FILE *file = fopen("/proc/self/oom_score_adj", "re");
+    if (!file || !fgets(score, sizeof score, file))
+        return 1;
+    printf("umask %03o\nleader %s\nterminal %s\nhost %s\nparent %d\noom %s", (unsigned)mask,
            getsid(0) == getpid() && getpgrp() == getpid() ? "yes" : "no",
-           terminal < 0 ? "no" : "yes", host, getppid());
+           terminal < 0 ? "no" : "yes", host, getppid(), score);
     return 0;
 }
 

@@ -33,6 +33,9 @@ static const struct {
     {"shm", probe_shm},
     {"calls", probe_calls},
     {"work", probe_work},
+    {"odd", probe_odd},
+    {"rename", probe_rename},
+    {"busy", probe_busy},
 };
 
 int main(int argc, char **argv) {

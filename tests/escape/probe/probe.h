@@ -28,3 +28,6 @@ int probe_open(char **argv);
 int probe_shm(char **argv);
 int probe_calls(char **argv);
 int probe_work(char **argv);
+int probe_odd(char **argv);
+int probe_rename(char **argv);
+int probe_busy(char **argv);

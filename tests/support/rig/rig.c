@@ -264,6 +264,13 @@ int rig_request(struct rig *rig, void *body, struct slice tail, struct err *ret_
     return -rig->packet->reply.err.code;
 }
 
+size_t rig_count_kept(const struct rig *rig, uint32_t kind) {
+    size_t count = 0;
+    for (const struct stashed *at = rig->first; at; at = at->next)
+        count += at->packet.head.kind == kind;
+    return count;
+}
+
 uint32_t rig_find_spec(struct rig *rig, const char *name) {
     for (const struct stashed *at = rig->first; at; at = at->next)
         if (at->packet.head.kind == RPC_SPEC && strcmp(at->packet.spec.name, name) == 0)

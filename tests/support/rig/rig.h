@@ -46,6 +46,9 @@ int rig_request(struct rig *rig, void *body, struct slice tail, struct err *ret_
 /* Waits for the next packet of that kind; others that come before are kept. It is rig->packet. */
 struct rpc_packet *rig_await(struct rig *rig, uint32_t kind);
 
+/* How many packets of that kind came and were not awaited yet. */
+size_t rig_count_kept(const struct rig *rig, uint32_t kind);
+
 /* The number of the kernelspec name, from RPC_SPEC packets (kept for the next call). */
 uint32_t rig_find_spec(struct rig *rig, const char *name);
 /* A jail of default limits, its id made of one byte. */

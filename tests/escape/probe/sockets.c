@@ -1,0 +1,79 @@
+/* sockets - kernels that do odd things in the folder of their sockets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "probe/probe.h"
+
+static const char folder[] = "/run/kernel";
+
+static void bind_port(int port) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/k-%d", folder, port);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 8) < 0)
+        perror(address.sun_path);
+}
+
+static void path_of(int port, char path[64]) {
+    snprintf(path, 64, "%s/k-%d", folder, port);
+}
+
+/* odd KIND: four sockets, and in place of the fifth a "link" to the first, a "file", a "fifo", a
+ * "folder", or the "passwd" file by a link; then it is made right, and there are five. */
+int probe_odd(char **argv) {
+    char path[64], first[64];
+    path_of(5, path);
+    path_of(1, first);
+    for (int port = 1; port <= 4; port++)
+        bind_port(port);
+    const char *kind = argv[1];
+    int result = -1;
+    if (strcmp(kind, "link") == 0)
+        result = symlink(first, path);
+    else if (strcmp(kind, "passwd") == 0)
+        result = symlink("/etc/passwd", path);
+    else if (strcmp(kind, "file") == 0)
+        result = mknod(path, S_IFREG | 0666, 0);
+    else if (strcmp(kind, "fifo") == 0)
+        result = mkfifo(path, 0666);
+    else if (strcmp(kind, "folder") == 0)
+        result = mkdir(path, 0777);
+    if (result < 0 || (remove(path) < 0))
+        return 1;
+    bind_port(5);
+    pause();
+    return 0;
+}
+
+/* rename: binds under other names and moves them where they belong. */
+int probe_rename(char **argv) {
+    (void)argv;
+    char path[64], other[64];
+    for (int port = 1; port <= 5; port++) {
+        bind_port(port + 10);
+        path_of(port, path);
+        path_of(port + 10, other);
+        if (rename(other, path) < 0)
+            return 1;
+    }
+    pause();
+    return 0;
+}
+
+/* busy COUNT: changes the folder so often before it binds. */
+int probe_busy(char **argv) {
+    char path[64];
+    path_of(9, path);
+    for (int i = atoi(argv[1]); i > 0; i--)
+        if (mkdir(path, 0700) < 0 || rmdir(path) < 0)
+            return 1;
+    for (int port = 1; port <= 5; port++)
+        bind_port(port);
+    pause();
+    return 0;
+}

@@ -1,0 +1,122 @@
+/* The folder of a kernel's sockets, in which everything is the session's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rig/rig.h"
+
+static struct rig rig;
+static const struct slice nothing;
+static const char *const kinds[] = {"link", "passwd", "file", "fifo", "folder"};
+
+static int set_up(void **state) {
+    (void)state;
+    rig_init(&rig, TEST_PROGRAMS);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char argv[256];
+        snprintf(argv, sizeof argv, "%s/probe|odd|%s", TEST_PROGRAMS, kinds[i]);
+        rig_add_spec(&rig, kinds[i], argv, NULL);
+    }
+    rig_add_spec(&rig, "rename", TEST_PROGRAMS "/probe|rename", NULL);
+    rig_add_spec(&rig, "busy", TEST_PROGRAMS "/probe|busy|100", NULL);
+    rig_add_spec(&rig, "too-busy", TEST_PROGRAMS "/probe|busy|20000", NULL);
+    rig_start(&rig, NULL);
+    rig_create_jail(&rig, 1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    int status = rig_stop(&rig);
+    rig_finish(&rig);
+    return status == 0 ? 0 : -1;
+}
+
+static void start(uint64_t tree, const char *spec) {
+    struct err err;
+    assert_int_equal(rig_start_tree(&rig, 1, tree, spec, "{}", nothing, &err), 0);
+}
+
+static void kill_tree(uint64_t tree) {
+    struct rpc_tree_kill request = {.head.kind = RPC_TREE_KILL, .tree = tree};
+    assert_int_equal(rig_request(&rig, &request, nothing, NULL), 0);
+    rig_await(&rig, RPC_TREE_ENDED);
+    assert_int_equal(rig.packet->tree_ended.tree, tree);
+    assert_int_equal(rig.packet->tree_ended.cause, RPC_CAUSE_KILLED);
+}
+
+/* Five different sockets, told once. */
+static void await_sockets(uint64_t tree) {
+    rig_await(&rig, RPC_TREE_SOCKETS);
+    assert_int_equal(rig.packet->tree_sockets.tree, tree);
+    ino_t seen[5];
+    for (size_t i = 0; i < 5; i++) {
+        struct stat info;
+        assert_int_equal(fstat(rig.packet->fds[i], &info), 0);
+        assert_true(S_ISSOCK(info.st_mode));
+        for (size_t j = 0; j < i; j++)
+            assert_true(info.st_ino != seen[j]);
+        seen[i] = info.st_ino;
+    }
+    rpc_packet_close(rig.packet);
+}
+
+static void takes_nothing_but_sockets(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        start(10 + i, kinds[i]);
+        await_sockets(10 + i);
+        kill_tree(10 + i);
+    }
+}
+
+static void takes_sockets_that_were_moved(void **state) {
+    (void)state;
+    start(20, "rename");
+    await_sockets(20);
+    kill_tree(20);
+}
+
+static void hands_over_once(void **state) {
+    (void)state;
+    start(30, "busy");
+    await_sockets(30);
+    kill_tree(30);
+    assert_int_equal(rig_count_kept(&rig, RPC_TREE_SOCKETS), 0);
+}
+
+/* One that wants the warden to do nothing else gets no more attention, and others get theirs. */
+static void is_not_kept_busy_by_one(void **state) {
+    (void)state;
+    start(40, "too-busy");
+    for (uint64_t tree = 41; tree < 45; tree++) {
+        start(tree, "rename");
+        await_sockets(tree);
+        kill_tree(tree);
+    }
+    kill_tree(40);
+}
+
+int main(void) {
+    if (geteuid() != 0)
+        return 77;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_nothing_but_sockets),
+        cmocka_unit_test(takes_sockets_that_were_moved),
+        cmocka_unit_test(hands_over_once),
+        cmocka_unit_test(is_not_kept_busy_by_one),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
