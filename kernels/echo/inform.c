@@ -52,11 +52,14 @@ static bool is_character_start(uint8_t byte) {
 
 /* Where the character number `position` begins; beyond the end: the size. */
 static size_t offset_of(struct slice code, int64_t position) {
-    size_t i = 0;
-    for (; i < code.size; i++)
-        if (is_character_start(code.data[i]) && position-- <= 0)
-            break;
-    return i;
+    for (size_t i = 0; i < code.size; i++) {
+        if (!is_character_start(code.data[i]))
+            continue;
+        if (position <= 0)
+            return i;
+        position--;
+    }
+    return code.size;
 }
 
 static int64_t count_characters(struct slice code) {

@@ -133,6 +133,59 @@ def test_a_content_that_is_not_understood_is_answered(wire, content):
     assert reply["content"]["ename"] == "ValueError"
 
 
+REQUESTS = (
+    "execute",
+    "inspect",
+    "complete",
+    "history",
+    "is_complete",
+    "comm_info",
+    "kernel_info",
+    "interrupt",
+)
+ODD_VALUES = (
+    b"null",
+    b"-1",
+    b"-9223372036854775808",
+    b"9223372036854775807",
+    b"7",
+    b"99999999999999999999",
+    b"1e400",
+    b'""',
+    b'"\\u0000\xc3\xa9"',
+    b"[]",
+    b"{}",
+)
+MEMBERS = (
+    b"code",
+    b"cursor_pos",
+    b"user_expressions",
+    b"silent",
+    b"allow_stdin",
+    b"hist_access_type",
+    b"n",
+    b"start",
+    b"pattern",
+    b"target_name",
+)
+
+
+@pytest.mark.parametrize("request_name", REQUESTS)
+def test_odd_members_are_answered(wire, request_name):
+    """Each member with each odd value, the others as they should be or absent."""
+    good = b'"code": "a", "hist_access_type": "search"'
+    for member in MEMBERS:
+        for value in ODD_VALUES:
+            content = b'{%s, "%s": %s}' % (good, member, value)
+            msg_id = send_content(wire, f"{request_name}_request", content)
+            reply = wire.receive()
+            assert reply, content
+            assert echo.parent_of(reply) == msg_id
+            assert reply["msg_type"] == f"{request_name}_reply"
+            assert reply["content"]["status"] in ("ok", "error", "aborted", "complete")
+            wire.receive_all(until_idle_of=msg_id)
+
+
 def test_an_unknown_type_gets_statuses_alone(wire):
     msg_id = wire.send("curious_request")
     found = wire.receive_all(until_idle_of=msg_id)

@@ -1,8 +1,8 @@
 """A fault planted in each program turns the reports red; the same run without it is green.
 
-CELLBLOCK_PLANT=PROGRAM:FAULT makes that program, in a test build, write past a heap allocation, leak
-or overflow an int when it starts. What such a run reports is moved away, so that it is not taken
-for a fault of the run that these tests belong to."""
+CELLBLOCK_PLANT=PROGRAM:FAULT makes that program, in a test build, write past a heap allocation,
+leak or overflow an int when it starts. What such a run reports is moved away, so that it is not
+taken for a fault of the run that these tests belong to."""
 
 import json
 import pathlib
