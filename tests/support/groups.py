@@ -22,10 +22,13 @@ SUPPORT = ROOT / "tests" / "support"
 RESULTS = BUILD / "results"
 
 
-def ctest(junit, words):
-    command = ["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=error", "-j2"]
-    select = ("-R", words) if words else ()
-    return [*command, "--timeout", "120", "--output-junit", junit, *select]
+def ctest(*select, jobs=2):
+    def command(junit, words):
+        command = ["ctest", "--test-dir", BUILD, "--output-on-failure", "--no-tests=error"]
+        command += ["--timeout", "120", f"-j{jobs}", "--output-junit", junit, *select]
+        return [*command, *(("-R", words) if words else ())]
+
+    return command
 
 
 def pytest(folder):
@@ -51,11 +54,13 @@ class Group:
 
 
 GROUPS = (
-    Group("unit", "cmocka tests per room, fuzz corpora, walls between rooms", ctest,
+    Group("unit", "cmocka tests per room, fuzz corpora, walls between rooms",
+          ctest("-LE", "escape"),
           checks=(("walls", [SUPPORT / "walls", BUILD]),)),
     Group("lint", "formatting, house rules, shell and Python checkers",
           checks=tuple((rule, [SUPPORT / "lint", rule])
                        for rule in ("format", "house", "shell", "python"))),
+    Group("escape", "programs in a jail that try to get out", ctest("-L", "escape")),
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants")),
     Group("docs", "what the pages generate, link and say to run", pytest("docs")),
