@@ -51,6 +51,10 @@ class Process:
 def read_process(path):
     """The process that wrote path; ValueError where it is not such a file."""
     lines = path.read_text(errors="replace").splitlines()
+    if not lines and path.name.count(".") == 2:
+        # Killed between making the file and writing to it; the name says who it was.
+        program, tag, _ = path.name.split(".")
+        return Process(path, program, tag, 0)
     start = lines[0].split(" ") if lines else []
     if len(start) != 4 or start[0] != "start" or not start[3].isdigit():
         raise ValueError(f"{path.name}: no start line")

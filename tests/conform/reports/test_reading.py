@@ -105,7 +105,15 @@ def test_a_sanitizer_report_is_a_problem(folder, name):
     assert problem == f"{name}: sanitizer report\n==3==ERROR: AddressSanitizer\nframes"
 
 
-@pytest.mark.parametrize("text", ["", "start\n", "start echo - x\n", "exit 0\n"])
+def test_an_empty_file_is_a_process_that_vanished(folder):
+    """Killed before its first line: its name says whose kill accounts for it."""
+    (folder.path / f"init.{JAIL}.0").touch()
+    [problem] = folder.problems()
+    assert problem.startswith(f"init {JAIL} ")
+    assert folder.problems(killed(JAIL)) == []
+
+
+@pytest.mark.parametrize("text", ["start\n", "start echo - x\n", "exit 0\n"])
 def test_a_file_that_is_no_report_is_a_problem(folder, text):
     (folder.path / "echo.-.0").write_text(text)
     assert folder.problems() == ["echo.-.0: no start line"]
