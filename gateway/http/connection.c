@@ -17,6 +17,10 @@ enum {
     PIPELINE_MAX = 64 * 1024, /* read ahead while a request is being answered */
     STEPS_PER_TURN = 64,      /* requests or frames of one connection before others have theirs */
     LINGER_MS = 5000,
+    /* Of all bodies in memory together: so many times the largest one. A small body is taken even
+     * when large ones have used that up. */
+    BODIES_FACTOR = 8,
+    SMALL_BODY = 64 * 1024,
 };
 
 /* Each is called from an entry alone. */
@@ -79,6 +83,8 @@ static void set_state(struct connection *connection, enum connection_state state
 }
 
 static void drop_request(struct connection *connection) {
+    if (connection->request)
+        connection->server->bodies -= connection->request->body_counted;
     request_destroy(connection->request);
     connection->request = NULL;
 }
@@ -180,11 +186,30 @@ static void begin_body(struct connection *connection) {
                         &(struct piece){SLICE_LITERAL("HTTP/1.1 100 Continue\r\n\r\n"), NULL}, 1);
 }
 
+/* False where strangers together send more than fits. */
+static bool count_body(struct connection *connection) {
+    struct http_server *server = connection->server;
+    struct http_request *request = connection->request;
+    size_t size = request->parser.body.size, most = server->limits.body;
+    server->bodies += size - request->body_counted;
+    request->body_counted = size;
+    if (size <= SMALL_BODY || server->bodies / BODIES_FACTOR <= most)
+        return true;
+    struct refusal refusal;
+    refuse(&refusal, 503, "too_many_bodies",
+           "All bodies together are larger than %d times http_body_bytes = %zu.", BODIES_FACTOR,
+           most);
+    turn_down(connection, &refusal);
+    return false;
+}
+
 static bool feed(struct connection *connection) {
     size_t consumed;
     struct parser *parser = &connection->request->parser;
     enum parser_state state = parser_feed(parser, inbox_slice(&connection->inbox), &consumed);
     inbox_consume(&connection->inbox, consumed);
+    if (!count_body(connection))
+        return true;
     if (state == PARSER_HEAD)
         begin_body(connection);
     else if (state == PARSER_DONE)
@@ -444,10 +469,17 @@ void connection_turn_away_take(struct http_server *server, int fd) {
     leave(connection);
 }
 
+/* What has come is read, or closing would be a reset, in which the peer loses the close frame. */
+static void say_goodbye(struct connection *connection) {
+    ws_say_goodbye(connection->ws);
+    shutdown(connection->fd, SHUT_WR);
+    recv(connection->fd, connection->server->scratch, SCRATCH_SIZE, MSG_DONTWAIT);
+}
+
 void connection_destroy(struct connection *connection) {
     enter(connection); /* asserts that no owner is on the stack */
     if (connection->state == STATE_WEBSOCKET)
-        ws_say_goodbye(connection->ws);
+        say_goodbye(connection);
     if (connection->state != STATE_CLOSED)
         drop(connection);
     free_connection(connection);

@@ -31,7 +31,7 @@ struct http_limits {
     size_t ws_message;     /* one WebSocket message, all fragments: 1009 */
     unsigned ws_fragments; /* of one message: 1009 */
     size_t ws_queue;       /* bytes queued towards one WebSocket: 1013 */
-    int64_t ws_ping_ms;    /* a ping every so often; a silent peer is not closed for it */
+    int64_t ws_ping_ms;    /* a ping every so often, 0: none; a silent peer is not closed for it */
     int64_t ws_close_ms;   /* how long the peer may take to answer a close */
 };
 
@@ -45,7 +45,8 @@ struct http_server *http_server_create(struct loop *loop, const struct http_limi
                                        const struct http_handler *handler);
 /* Takes over a bound socket and listens on it: the moment from which requests are answered. */
 int http_server_listen_take(struct http_server *server, int fd, struct err *err);
-/* Closes the listeners and every connection (WebSockets with 1012), at once. */
+/* Closes the listeners and every connection (WebSockets with 1012), at once; owners are told. Not
+ * to be called from within an owner's callback. */
 void http_server_destroy(struct http_server *server);
 /* How many connections are open, WebSockets included. */
 unsigned http_server_connections(const struct http_server *server);
@@ -64,13 +65,15 @@ struct slice http_request_body(const struct http_request *request);
 /* True where the request asks for a WebSocket in the form of RFC 6455 section 4.2.1. */
 bool http_request_is_websocket(const struct http_request *request);
 
-/* The caller's pointer, and what to call when the client leaves before the answer. */
+/* The caller's pointer, and what to call when the client leaves before the answer. One that only
+ * closed its half still waits: over TCP a closed connection shows as such when something is sent.
+ */
 void http_request_set_context(struct http_request *request, void *context,
                               void (*on_gone)(void *context));
 void *http_request_context(const struct http_request *request);
 
-/* Percent-decodes one path segment or query value (plus stays plus in a path). Writes the decoded
- * size; -EINVAL for a bad escape or a NUL. ret_text (owned) is NUL-terminated. */
+/* Percent-decodes one path segment or query value (plus stays plus in a path). 0, or -EINVAL for a
+ * bad escape or a NUL. ret_text (owned) is NUL-terminated. */
 int http_percent_decode(struct slice encoded, bool plus_is_blank, char **ret_text);
 /* The decoded value of a query parameter (owned), the first of that name; NULL where absent or not
  * decodable. */
@@ -104,7 +107,8 @@ void http_reply_end(struct http_request *request);
 struct ws_events {
     /* payload is unmasked in place and lives for this call; text is valid UTF-8. */
     void (*on_message)(void *context, struct slice payload, bool binary);
-    /* The last call, always made exactly once: code 1006 where the peer left without one. */
+    /* The last call, always made exactly once. The code is that of the side that began to close;
+     * 1006 where neither did, 1005 where the peer gave none. */
     void (*on_close)(void *context, uint16_t code, struct slice reason);
     /* The queue towards the peer is empty again (may be NULL). */
     void (*on_drained)(void *context);
@@ -120,7 +124,8 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
  * queue above limits.ws_queue closes with 1013 and a reason that names the limit. After a close,
  * nothing is sent and 0 returned. */
 size_t ws_send(struct ws *ws, struct bytes *payload, bool binary);
-/* Begins the closing handshake; on_close follows. reason is cut to 123 bytes at a character. */
+/* Begins the closing handshake; on_close follows. reason may be NULL and is cut to 123 bytes at a
+ * character. */
 void ws_close(struct ws *ws, uint16_t code, const char *reason);
 /* While paused nothing is read from the peer (backpressure). */
 void ws_pause(struct ws *ws, bool paused);

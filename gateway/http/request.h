@@ -12,7 +12,8 @@ struct http_request {
     struct parser parser;
     void *context;
     void (*on_gone)(void *context);
-    struct list joined; /* values of headers that came more than once and were asked for */
+    size_t body_counted; /* of the body, in server.h's bodies */
+    struct list joined;  /* values of headers that came more than once and were asked for */
     /* An answer in pieces: */
     bool begun, chunked, bodiless, above_mark;
     struct http_stream_events events;

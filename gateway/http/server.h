@@ -14,6 +14,7 @@ struct http_server {
     struct http_handler handler;
     struct list listeners, connections;
     unsigned open;                   /* connections */
+    size_t bodies;                   /* bytes of requests' bodies in memory */
     struct loop_timer *accept_again; /* after the descriptors ran out */
     uint8_t *scratch;                /* inbox.h */
     time_t date_at;

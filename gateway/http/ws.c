@@ -27,7 +27,8 @@ struct ws {
     bool paused;
     size_t needed;       /* ws_bytes_needed */
     uint16_t close_code; /* PHASE_CLOSING: why, in our own words */
-    char close_reason[WS_CONTROL_MAX];
+    size_t close_reason_size;
+    uint8_t close_reason[WS_CONTROL_MAX];
     bool pong_waits; /* the answer to the last ping, while the peer takes nothing */
     size_t pong_size;
     uint8_t pong[WS_CONTROL_MAX];
@@ -54,10 +55,13 @@ static void send_close(struct ws *ws, uint16_t code, const char *reason) {
 /* -- the end ---------------------------------------------------------------------------------- */
 
 static void begin_close(struct ws *ws, uint16_t code, const char *reason) {
+    uint8_t payload[WS_CONTROL_MAX];
+    size_t size = ws_encode_close(payload, code, reason);
     ws->phase = PHASE_CLOSING;
     ws->close_code = code;
-    snprintf(ws->close_reason, sizeof ws->close_reason, "%s", reason);
-    send_close(ws, code, reason);
+    ws->close_reason_size = size - 2;
+    memcpy(ws->close_reason, payload + 2, size - 2);
+    send_frame(ws, WS_OPCODE_CLOSE, slice_make(payload, size), NULL);
     connection_set_timer(ws->connection, limits_of(ws)->ws_close_ms);
     connection_kick(ws->connection);
 }
@@ -74,14 +78,14 @@ static void end(struct ws *ws, uint16_t code, struct slice reason) {
     ws->connection->stall_ms = limits_of(ws)->ws_close_ms;
     connection_end_websocket(ws->connection);
     if (ws->phase == PHASE_CLOSING)
-        tell_close(ws, ws->close_code, slice_from_text(ws->close_reason));
+        tell_close(ws, ws->close_code, slice_make(ws->close_reason, ws->close_reason_size));
     else
         tell_close(ws, code, reason);
 }
 
 void ws_tell_gone(struct ws *ws) {
     if (ws->phase == PHASE_CLOSING)
-        tell_close(ws, ws->close_code, slice_from_text(ws->close_reason));
+        tell_close(ws, ws->close_code, slice_make(ws->close_reason, ws->close_reason_size));
     else
         tell_close(ws, WS_CODE_ABNORMAL, SLICE_LITERAL(""));
 }

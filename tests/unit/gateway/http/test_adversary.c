@@ -216,6 +216,43 @@ static void what_is_pipelined_waits_at_the_client(void **state) {
 
 /* -- many ones -------------------------------------------------------------------------------- */
 
+/* Bodies that never end, by many: all together they are bounded, and small ones are still taken. */
+static void bodies_are_bounded_together(void **state) {
+    (void)state;
+    enum { COUNT = 12 };
+    struct scene scene;
+    struct client clients[COUNT];
+    struct http_limits limits = roomy;
+    limits.body = 200000;
+    scene_begin(&scene, &limits);
+    static char part[180000];
+    int refused = 0;
+    for (int i = 0; i < COUNT; i++) {
+        client_connect(&clients[i], &scene);
+        client_send_text(&clients[i],
+                         "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n");
+        client_send(&clients[i], slice_make(part, sizeof part));
+        scene_pass(&scene, 5);
+    }
+    for (int i = 0; i < COUNT; i++)
+        refused += client_has(&clients[i], "HTTP/1.1 503 Service Unavailable\r\n") &&
+                   client_has(&clients[i], "\"too_many_bodies\"");
+    assert_true(refused >= 3 && refused < COUNT); /* 8 * 200000 / 180000 fit */
+    struct client small;
+    client_connect(&small, &scene);
+    client_send_text(&small, "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nsmall");
+    client_wait(&small, "\r\n\r\nsmall");
+    for (int i = 0; i < COUNT; i++)
+        client_abort(&clients[i]);
+    scene_wait_connections(&scene, 1);
+    client_forget(&small);
+    client_send_text(&small, "POST /e HTTP/1.1\r\nHost: h\r\nContent-Length: 180000\r\n\r\n");
+    client_send(&small, slice_make(part, sizeof part));
+    client_wait_size(&small, sizeof part); /* what others held is free again */
+    client_close(&small);
+    scene_end(&scene);
+}
+
 static void too_many_connections_are_told(void **state) {
     (void)state;
     struct scene scene;
@@ -418,6 +455,7 @@ int main(void) {
         cmocka_unit_test(cut_connections_leave_nothing),
         cmocka_unit_test(pipelined_requests_do_not_pile_up),
         cmocka_unit_test(what_is_pipelined_waits_at_the_client),
+        cmocka_unit_test(bodies_are_bounded_together),
         cmocka_unit_test(too_many_connections_are_told),
         cmocka_unit_test(a_crowd_at_the_door_is_bounded),
         cmocka_unit_test(idle_connections_cost_little),
