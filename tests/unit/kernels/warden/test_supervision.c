@@ -272,7 +272,8 @@ static void says_that_it_needs_root(void **state) {
              rig.folder);
     FILE *pipe = popen(command, "re");
     assert_non_null(fgets(line, sizeof line, pipe));
-    assert_string_equal(line, "cellblock serve: root is needed: jails without it are not there yet\n");
+    assert_string_equal(line,
+                        "cellblock serve: root is needed: jails without it are not there yet\n");
     assert_non_null(fgets(line, sizeof line, pipe));
     assert_string_equal(line, "1\n");
     assert_null(fgets(line, sizeof line, pipe));
@@ -302,7 +303,8 @@ static void links_little(void **state) {
 int main(void) {
     if (geteuid() != 0)
         return 77;
-    /* As on a host of systemd: what is mounted anywhere shows up everywhere, unless one prevents it. */
+    /* As on a host of systemd: what is mounted anywhere shows up everywhere, unless one prevents
+     * it. */
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) < 0)
         return 1;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
