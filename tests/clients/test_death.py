@@ -1,0 +1,162 @@
+"""Every accepted execute ends: when its kernel is killed, leaves by itself, never starts, is
+restarted or deleted. nbclient reads the reply, smolagents and AutoGen read iopub alone, so both
+say it, and before any status that makes clients give up what is open."""
+
+import statistics
+import time
+
+import pytest
+from channels import Channels, end_of, parent_of
+from rest import check_error
+
+KILL = "import os, signal\nprint('going', flush=True)\nos.kill(os.getpid(), signal.{})"
+BLOCK = "input()"
+
+
+def check_ended(answer, *words):
+    """iopub error, then the reply with status error, then iopub idle; each word in the reason."""
+    last = answer.messages[-3:]
+    kinds = [(m["channel"], m["header"]["msg_type"]) for m in last]
+    assert kinds == [("iopub", "error"), ("shell", "execute_reply"), ("iopub", "status")]
+    error, reply, idle = (m["content"] for m in last)
+    assert reply["status"] == "error"
+    assert idle["execution_state"] == "idle"
+    for content in (error, reply):
+        assert isinstance(content["ename"], str) and isinstance(content["traceback"], list)
+        assert content["evalue"] == reply["evalue"]
+        for word in words:
+            assert word in f"{content['ename']}: {content['evalue']}", content
+
+
+def check_ends_precede_restarting(channels, *msg_ids):
+    """@jupyterlab/services cancels what is open when it hears `restarting`."""
+    states = [m["content"].get("execution_state") for m in channels.log]
+    if "restarting" not in states:
+        return
+    after = channels.log[states.index("restarting") :]
+    assert not [m for m in after if parent_of(m) in msg_ids and end_of(m)]
+
+
+def kill_once(serve, rest, signal):
+    """Seconds from the cell's last words to its idle."""
+    kernel_id = rest.start_kernel()
+    with Channels(serve, kernel_id) as channels:
+        channels.run("1")
+        msg_id = channels.execute(KILL.format(signal))
+        channels.until_kind("stream", msg_id)
+        begin = time.monotonic()
+        answer = channels.answer(msg_id)
+        seconds = time.monotonic() - begin
+        response = rest.get(f"/api/kernels/{kernel_id}")
+        check_ended(answer, signal)
+        assert response.status_code == 404 or response.json()["execution_state"] != "busy"
+        check_ends_precede_restarting(channels, msg_id)
+    rest.delete(f"/api/kernels/{kernel_id}")
+    return seconds
+
+
+def test_kill_in_a_cell(serve, rest):
+    """The median of three, so that one hiccup of a busy machine does not decide."""
+    assert statistics.median(kill_once(serve, rest, "SIGKILL") for _ in range(3)) < 1.0
+
+
+@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGABRT", "SIGTERM"])
+def test_other_signals_are_named(serve, rest, signal):
+    kill_once(serve, rest, signal)
+
+
+@pytest.mark.parametrize("encoding", ["legacy", "v1"])
+def test_queued_cells_end_with_the_kernel(serve, rest, own_kernel_id, encoding):
+    with Channels(serve, own_kernel_id, encoding) as channels:
+        channels.run("1")
+        dying = channels.execute(KILL.format("SIGKILL"))
+        queued = [channels.execute(f"print({n})") for n in range(3)]
+        for answer in channels.answers(dying, *queued):
+            check_ended(answer, "SIGKILL")
+        check_ends_precede_restarting(channels, dying, *queued)
+
+
+def test_a_client_without_a_part_in_it_hears_the_end(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as runner, Channels(serve, own_kernel_id) as watcher:
+        watcher.run("1")
+        msg_id = runner.execute(KILL.format("SIGKILL"))
+        check_ended(runner.answer(msg_id), "SIGKILL")
+        error = watcher.until_kind("error", msg_id)
+        assert "SIGKILL" in error["content"]["ename"] + error["content"]["evalue"]
+
+
+def test_death_of_an_idle_kernel_is_told(serve, rest, own_kernel_id):
+    code = "import os, threading\nthreading.Timer(1, os.kill, (os.getpid(), 9)).start()"
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run(code).content["status"] == "ok"
+        status = channels.until(lambda m: m["content"].get("execution_state") in ("dead", "restarting"))
+        assert rest.kernel(own_kernel_id)["execution_state"] not in ("busy", "idle")
+        assert status["channel"] == "iopub"
+
+
+def test_a_dead_kernel_ends_requests_at_once(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("1")
+        channels.run(KILL.format("SIGKILL"))
+        check_ended(channels.run("2"))
+        assert "SIGKILL" in rest.kernel(own_kernel_id)["reason"]
+
+
+def test_exit_in_a_cell(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("1")
+        msg_id = channels.execute("import os\nos._exit(3)")
+        check_ended(channels.answer(msg_id), "3")
+
+
+def test_restart_ends_four_cells(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("1")
+        running = channels.execute(BLOCK, allow_stdin=True)
+        channels.until_kind("input_request", running)
+        queued = [channels.execute(f"print({n})") for n in range(3)]
+        # A later request's answer says that the gateway has read the earlier ones.
+        channels.kernel_info("control")
+        response = rest.post(f"/api/kernels/{own_kernel_id}/restart")
+        assert response.status_code == 200
+        for answer in channels.answers(running, *queued):
+            check_ended(answer, "restarted")
+        check_ends_precede_restarting(channels, running, *queued)
+        assert channels.run("print('anew')").text == "anew\n"
+
+
+def test_delete_ends_the_open_cell(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("1")
+        msg_id = channels.execute(BLOCK, allow_stdin=True)
+        channels.until_kind("input_request", msg_id)
+        rest.end_kernel(own_kernel_id)
+        check_ended(channels.answer(msg_id), "deleted")
+        assert channels.close_code() == 1000
+
+
+def test_kernel_that_dies_at_its_start(serve, rest):
+    """Its last words are the reason."""
+    kernel_id = rest.start_kernel(name="dies")
+    with Channels(serve, kernel_id) as channels:
+        check_ended(channels.answer(channels.execute("1")), "no licence found")
+    rest.delete(f"/api/kernels/{kernel_id}")
+    check_error(rest.get(f"/api/kernels/{kernel_id}"), 404)
+
+
+def test_kernel_that_never_starts(serve, rest):
+    kernel_id = rest.start_kernel(name="never", env={"KERNEL_LAUNCH_TIMEOUT": "3"})
+    with Channels(serve, kernel_id) as channels:
+        answer = channels.answer(channels.execute("1"))
+        check_ended(answer)
+    rest.delete(f"/api/kernels/{kernel_id}")
+
+
+def test_the_socket_outlives_the_kernel(serve, rest, own_kernel_id):
+    """After a death a restart by hand makes the same id usable again, whatever was done by itself."""
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("1")
+        channels.run(KILL.format("SIGKILL"))
+    assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run("print('again')").text == "again\n"

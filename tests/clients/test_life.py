@@ -1,0 +1,169 @@
+"""A kernel's life as clients see it: states that are true, a start that nobody waits for, restart
+in place, interrupt."""
+
+import pytest
+from channels import Channels, parent_of
+
+# -- start ----------------------------------------------------------------------------------------
+
+
+def test_socket_opens_and_queues_while_the_kernel_starts(serve, rest):
+    """open-webui gives up where the upgrade waits for the kernel."""
+    kernel_id = rest.start_kernel(name="slow")
+    with Channels(serve, kernel_id) as channels:
+        assert rest.kernel(kernel_id)["execution_state"] == "starting"
+        first = channels.execute("print('first')")
+        second = channels.execute("print('second')")
+        assert rest.kernel(kernel_id)["execution_state"] == "starting"
+        answers = channels.answers(first, second)
+        assert [answer.text for answer in answers] == ["first\n", "second\n"]
+    rest.end_kernel(kernel_id)
+
+
+def test_a_starting_kernel_holds_up_nobody(serve, rest, kernel_id):
+    slow = rest.start_kernel(name="slow")
+    with Channels(serve, slow), Channels(serve, kernel_id) as channels:
+        assert channels.run("print('meanwhile')").text == "meanwhile\n"
+        assert rest.kernel(slow)["execution_state"] == "starting"
+    rest.end_kernel(slow)
+
+
+def test_a_starting_kernel_can_be_deleted(serve, rest):
+    kernel_id = rest.start_kernel(name="slow")
+    with Channels(serve, kernel_id) as channels:
+        channels.execute("1")
+        rest.end_kernel(kernel_id)
+    assert rest.get(f"/api/kernels/{kernel_id}").status_code == 404
+
+
+def check_only_own(channels, *msg_ids):
+    """Every message answers one of ours; the kernel's own `starting` has no parent to answer."""
+    for message in channels.log:
+        if message["header"]["msg_type"] == "status" and parent_of(message) is None:
+            assert message["content"]["execution_state"] == "starting"
+        else:
+            assert parent_of(message) in msg_ids, message
+
+
+@pytest.mark.parametrize("encoding", ["legacy", "v1"])
+def test_probing_leaks_no_message(serve, rest, own_kernel_id, encoding):
+    """How the gateway finds out that a kernel is ready is its own business."""
+    with Channels(serve, own_kernel_id, encoding) as early:
+        first = early.execute("1")
+        early.answer(first)
+        with Channels(serve, own_kernel_id, encoding) as late:
+            second = late.execute("2")
+            late.answer(second)
+            check_only_own(late, second)
+        early.run("3")
+        check_only_own(early, first, second, parent_of(early.log[-1]))
+
+
+# -- states ---------------------------------------------------------------------------------------
+
+
+def test_states_are_true(serve, rest):
+    model = rest.post("/api/kernels", json={"name": "python3"}).json()
+    kernel_id = model["id"]
+    assert model["execution_state"] == "starting"
+    with Channels(serve, kernel_id) as channels:
+        channels.run("1")
+        rest.await_state(kernel_id, "idle")
+        for _ in range(3):
+            msg_id = channels.execute("input()", allow_stdin=True)
+            channels.until_kind("input_request", msg_id)
+            assert rest.kernel(kernel_id)["execution_state"] == "busy"
+            channels.send("input_reply", {"value": ""}, "stdin")
+            channels.answer(msg_id)
+            rest.await_state(kernel_id, "idle")
+    rest.end_kernel(kernel_id)
+
+
+def test_a_kernel_that_nobody_talks_to_becomes_idle(rest, own_kernel_id):
+    rest.await_state(own_kernel_id, "idle")
+
+
+def test_last_activity_moves_with_work(serve, rest, kernel_id):
+    with Channels(serve, kernel_id) as channels:
+        channels.run("1")
+        before = rest.kernel(kernel_id)["last_activity"]
+        channels.run("2")
+        assert rest.kernel(kernel_id)["last_activity"] > before
+
+
+def test_looking_is_no_activity(serve, rest, kernel_id):
+    rest.await_state(kernel_id, "idle")
+    before = rest.kernel(kernel_id)["last_activity"]
+    with Channels(serve, kernel_id):
+        rest.kernel_ids()
+    assert rest.kernel(kernel_id)["last_activity"] == before
+
+
+# -- restart --------------------------------------------------------------------------------------
+
+
+def test_restart_in_place(serve, rest, own_kernel_id):
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("kept = 1\nopen('kept.txt', 'w').write('still here')")
+        pid = channels.run("import os; os.getpid()").text
+        answer = rest.post(f"/api/kernels/{own_kernel_id}/restart", data="{}")
+        assert answer.json()["id"] == own_kernel_id
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run("'kept' in globals()").text == "False"
+        assert channels.run("print(open('kept.txt').read())").text == "still here\n"
+        assert channels.run("1").content["execution_count"] == 3
+        assert pid
+    assert rest.kernel_ids() >= {own_kernel_id}
+
+
+def test_restart_twice_at_once(serve, rest, own_kernel_id):
+    for _ in range(2):
+        assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run("print('up')").text == "up\n"
+
+
+def test_restart_reaches_the_open_sockets(serve, rest, own_kernel_id):
+    """A socket that stays hears `restarting` and goes on; one that is closed may reconnect."""
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("before = 1")
+        assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
+        status = channels.until_kind("status")
+        assert status["content"]["execution_state"] == "restarting"
+        assert channels.run("'before' in globals()").text == "False"
+
+
+# -- interrupt ------------------------------------------------------------------------------------
+
+LOOPS = {
+    "a Python loop": "while True: pass",
+    "a sleep": "__import__('time').sleep(1000)",
+    "short C calls": "import numpy as np\na = np.ones(1000)\nwhile True: a.sum()",
+    "a child": "__import__('subprocess').run(['sleep', '1000'])",
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_interrupt(serve, rest, kernel_id, name):
+    with Channels(serve, kernel_id) as channels:
+        msg_id = channels.execute(f"print('on', flush=True)\n{LOOPS[name]}")
+        channels.until_kind("stream", msg_id)
+        assert rest.post(f"/api/kernels/{kernel_id}/interrupt").status_code == 204
+        answer = channels.answer(msg_id)
+        assert answer.content["status"] == "error"
+        assert answer.content["ename"] == "KeyboardInterrupt"
+        assert channels.run("print('goes on')").text == "goes on\n"
+
+
+def test_interrupt_while_it_starts(serve, rest, own_kernel_id):
+    """A kernel without its handler yet would die of the signal."""
+    assert rest.post(f"/api/kernels/{own_kernel_id}/interrupt").status_code == 204
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run("print('alive')").text == "alive\n"
+
+
+def test_interrupt_of_an_idle_kernel(serve, rest, kernel_id):
+    with Channels(serve, kernel_id) as channels:
+        channels.run("kept = 'yes'")
+        assert rest.post(f"/api/kernels/{kernel_id}/interrupt").status_code == 204
+        assert channels.run("print(kept)").text == "yes\n"

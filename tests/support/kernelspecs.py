@@ -1,0 +1,61 @@
+"""kernelspecs - the kernelspecs that tests run: ipykernel as it is, and ipykernel behind a few lines
+of Python that delay it, spoil it, or look around before it starts.
+
+Each names the environment's interpreter by its path, so a server under test needs no PATH.
+"""
+
+import json
+import textwrap
+
+from cellblock import PYTHON
+
+INTERPRETER = f"{PYTHON}/bin/python3"
+KERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+# Becomes ipykernel; sys.argv[1] is the connection file.
+BECOME_KERNEL = (
+    "import os, sys; "
+    "os.execv(sys.executable, "
+    "[sys.executable, '-m', 'ipykernel_launcher', '-f', sys.argv[1]])"
+)
+
+# name -> what runs before ipykernel does
+BEFORE = {
+    # Slow enough that a client which comes at once finds it starting on any machine.
+    "slow": "import time; time.sleep(3)",
+    "never": "import time; time.sleep(100000)",
+    "dies": "import sys; sys.exit('no licence found')",
+    # What a kernel inherits, written down before the kernel opens anything of its own.
+    "descriptors": textwrap.dedent(
+        """
+        import json, os
+        links = {}
+        for name in os.listdir('/proc/self/fd'):
+            try:
+                links[name] = os.readlink(f'/proc/self/fd/{name}')
+            except FileNotFoundError:
+                pass  # the descriptor of this listing itself
+        with open(os.path.expanduser('~/descriptors.json'), 'w') as file:
+            json.dump(links, file)
+        """
+    ),
+}
+
+
+def arguments(name):
+    if name == "python3":
+        return [INTERPRETER, *KERNEL]
+    return [INTERPRETER, "-c", f"{BEFORE[name]}\n{BECOME_KERNEL}", "{connection_file}"]
+
+
+def write_kernelspecs(folder, names=("python3", *BEFORE)):
+    for name in names:
+        spec = {
+            "argv": arguments(name),
+            "display_name": name,
+            "language": "python",
+            "interrupt_mode": "signal",
+        }
+        (folder / name).mkdir(parents=True)
+        (folder / name / "kernel.json").write_text(json.dumps(spec))
+    return folder
