@@ -1,5 +1,5 @@
-/* channels - a kernel's WebSocket, in both encodings. The upgrade is answered at once; what is sent
- * before the kernel is ready waits in the session. */
+/* channels - a kernel's WebSocket, in both encodings. The upgrade is answered at once, with one
+ * exception (see is_impatient); what is sent before the kernel is ready waits in the session. */
 #include <errno.h>
 #include <string.h>
 
@@ -89,18 +89,11 @@ static bool offers(struct slice list, const char *wanted) {
     return false;
 }
 
-void channels_get(struct exchange *exchange) {
-    struct http_request *request = exchange->request;
-    struct kernel *kernel = find_kernel(exchange);
-    if (!kernel)
-        return;
-    if (!http_request_is_websocket(request)) {
-        reply_error(request, 400, "not_a_websocket", "this path is for WebSocket upgrades alone");
-        return;
-    }
+static void open_channels(struct jupyter *jupyter, struct http_request *request,
+                          struct kernel *kernel) {
     struct channels *channels = mem_zalloc(1, sizeof *channels);
     char *session_id = http_query_get(http_request_query(request), "session_id");
-    channels->jupyter = exchange->jupyter;
+    channels->jupyter = jupyter;
     channels->session_id = session_id ? session_id : mem_strdup("");
     channels->kernel = kernel;
     channels->client = (struct kernel_client){
@@ -111,4 +104,46 @@ void channels_get(struct exchange *exchange) {
     struct ws_events events = {.on_message = on_message, .on_close = on_close, .context = channels};
     channels->ws = ws_accept(request, v1 ? WS_V1_SUBPROTOCOL : NULL, NULL, 0, &events);
     kernel_attach(kernel, &channels->client);
+}
+
+/* GatewayKernelClient (nbclient, papermill, nbconvert) waits 40 s for its upgrade, but takes a
+ * kernel for dead that has not answered kernel_info one second after it; so its upgrade is held
+ * until the kernel is ready. Nor does it understand an error as that answer, but it shows a refused
+ * upgrade whole. It is known by what it leaves out: nobody else has neither a query,
+ * credentials, a subprotocol nor a User-Agent. */
+static bool is_impatient(const struct http_request *request) {
+    static const char *const named[] = {"Authorization", "Sec-WebSocket-Protocol", "User-Agent"};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (http_request_header(request, named[i]).data)
+            return false;
+    return http_request_query(request).size == 0;
+}
+
+static void answer_upgrade(struct kernel_waiter *waiter, const struct err *err) {
+    struct waiting_request *waiting = LIST_ENTRY(waiter, struct waiting_request, waiter);
+    struct kernel *kernel = kernels_find(waiting->jupyter->context.kernels, waiting->id);
+    if (!kernel)
+        reply_error(waiting->request, 404, "kernel_not_found", "Kernel does not exist: %s",
+                    waiting->id);
+    else if (err->code)
+        reply_error(waiting->request, 500, "kernel_dead", "%s", err->text);
+    else
+        open_channels(waiting->jupyter, waiting->request, kernel);
+    waiting_request_free(waiting);
+}
+
+void channels_get(struct exchange *exchange) {
+    struct http_request *request = exchange->request;
+    struct kernel *kernel = find_kernel(exchange);
+    if (!kernel)
+        return;
+    if (!http_request_is_websocket(request))
+        reply_error(request, 400, "not_a_websocket", "this path is for WebSocket upgrades alone");
+    else if (is_impatient(request) && kernel_reason(kernel))
+        reply_error(request, 500, "kernel_dead", "%s", kernel_reason(kernel));
+    else if (is_impatient(request) && kernel_is_starting(kernel))
+        kernel_await_start(kernel,
+                           &waiting_request_create(exchange, kernel, answer_upgrade)->waiter);
+    else
+        open_channels(exchange->jupyter, request, kernel);
 }

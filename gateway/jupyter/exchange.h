@@ -40,3 +40,16 @@ json_t *kernel_model(struct kernel *kernel);
 /* The request's body as an object; an empty body is an empty object. NULL after a 400 or 413: what
  * is read here is small, and a tree of JSON takes many times its bytes. */
 json_t *read_body(struct http_request *request);
+
+/* A request that waits for a start, a restart or a deletion; freed when it is answered or gone. */
+struct waiting_request {
+    struct kernel_waiter waiter;
+    struct http_request *request;
+    struct jupyter *jupyter;
+    char *id;
+};
+/* done answers the request, then frees what it got; hand the waiter to the kernel. */
+struct waiting_request *waiting_request_create(struct exchange *exchange, struct kernel *kernel,
+                                               void (*done)(struct kernel_waiter *waiter,
+                                                            const struct err *err));
+void waiting_request_free(void *context);

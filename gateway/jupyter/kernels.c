@@ -98,30 +98,23 @@ void kernels_post(struct exchange *exchange) {
 
 /* -- what takes a while ----------------------------------------------------------------------- */
 
-/* A request that waits for a restart or a deletion; freed when it is answered or gone. */
-struct waiting_request {
-    struct kernel_waiter waiter;
-    struct http_request *request;
-    struct jupyter *jupyter;
-    char *id;
-};
-
-static void free_waiting(void *context) {
+void waiting_request_free(void *context) {
     struct waiting_request *waiting = context;
     list_remove(&waiting->waiter.link);
     mem_free(waiting->id);
     mem_free(waiting);
 }
 
-static struct waiting_request *wait_for(struct exchange *exchange, struct kernel *kernel,
-                                        void (*done)(struct kernel_waiter *, const struct err *)) {
+struct waiting_request *waiting_request_create(struct exchange *exchange, struct kernel *kernel,
+                                               void (*done)(struct kernel_waiter *,
+                                                            const struct err *)) {
     struct waiting_request *waiting = mem_zalloc(1, sizeof *waiting);
     waiting->waiter.done = done;
     list_init(&waiting->waiter.link);
     waiting->request = exchange->request;
     waiting->jupyter = exchange->jupyter;
     waiting->id = mem_strdup(kernel_id(kernel));
-    http_request_set_context(exchange->request, waiting, free_waiting);
+    http_request_set_context(exchange->request, waiting, waiting_request_free);
     return waiting;
 }
 
@@ -131,13 +124,13 @@ static void answer_delete(struct kernel_waiter *waiter, const struct err *err) {
         reply_error(waiting->request, 500, "delete_failed", "%s", err->text);
     else
         reply_nothing(waiting->request);
-    free_waiting(waiting);
+    waiting_request_free(waiting);
 }
 
 void kernels_delete(struct exchange *exchange) {
     struct kernel *kernel = find_kernel(exchange);
     if (kernel)
-        kernel_delete(kernel, &wait_for(exchange, kernel, answer_delete)->waiter);
+        kernel_delete(kernel, &waiting_request_create(exchange, kernel, answer_delete)->waiter);
 }
 
 static void answer_restart(struct kernel_waiter *waiter, const struct err *err) {
@@ -150,13 +143,13 @@ static void answer_restart(struct kernel_waiter *waiter, const struct err *err) 
         reply_error(waiting->request, 500, "restart_failed", "%s", err->text);
     else
         reply_json(waiting->request, 200, kernel_model(kernel), NULL);
-    free_waiting(waiting);
+    waiting_request_free(waiting);
 }
 
 void kernels_restart(struct exchange *exchange) {
     struct kernel *kernel = find_kernel(exchange);
     if (kernel)
-        kernel_restart(kernel, &wait_for(exchange, kernel, answer_restart)->waiter);
+        kernel_restart(kernel, &waiting_request_create(exchange, kernel, answer_restart)->waiter);
 }
 
 void kernels_interrupt(struct exchange *exchange) {

@@ -26,7 +26,7 @@ struct kernel_client {
     void (*on_end)(struct kernel_client *client, enum reason reason);
 };
 
-/* Somebody who waits for the end of a restart or a deletion. Unlink it to wait no more. */
+/* Somebody who waits for the end of a start, a restart or a deletion. Unlink it to wait no more. */
 struct kernel_waiter {
     struct list link;
     void (*done)(struct kernel_waiter *waiter,
@@ -52,6 +52,9 @@ void kernel_detach(struct kernel *kernel, struct kernel_client *client);
 void kernel_receive(struct kernel *kernel, struct kernel_client *client, const struct msg *msg,
                     const struct msg_header *header);
 
+/* Whether it is starting or restarting: waiter is told when it answers, or why it does not. */
+bool kernel_is_starting(const struct kernel *kernel);
+void kernel_await_start(struct kernel *kernel, struct kernel_waiter *waiter);
 /* -EBUSY while the kernel is starting or restarting, -ESRCH where it is dead. */
 int kernel_interrupt(struct kernel *kernel, struct err *err);
 /* Ends what is open, then the kernel's processes, and starts new ones in the same jail; waiter is

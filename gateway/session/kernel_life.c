@@ -299,6 +299,15 @@ void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter) {
     kernel_happen(kernel, DELETE);
 }
 
+bool kernel_is_starting(const struct kernel *kernel) {
+    return kernel->life != LIFE_READY && kernel->life != LIFE_ENDING && !kernel_is_doomed(kernel);
+}
+
+void kernel_await_start(struct kernel *kernel, struct kernel_waiter *waiter) {
+    assert(kernel_is_starting(kernel));
+    list_append(&kernel->waiters, &waiter->link);
+}
+
 int kernel_interrupt(struct kernel *kernel, struct err *err) {
     if (kernel_is_doomed(kernel))
         return err_set(err, ESRCH, "the kernel is dead: %s", kernel->fate.sentence);

@@ -78,7 +78,7 @@ struct kernel {
     struct loop_timer *deadline; /* of a launch */
     struct loop_timer *probe;
     bool shell_answered, iopub_answered, was_ready;
-    struct list waiters; /* for the end of a restart or a deletion */
+    struct list waiters; /* for the end of a start, a restart or a deletion */
 
     struct list clients;
     struct pending pending;

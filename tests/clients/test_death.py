@@ -9,8 +9,9 @@ import pytest
 from channels import Channels, end_of, parent_of
 from rest import check_error
 
-KILL = "import os, signal\nprint('going', flush=True)\nos.kill(os.getpid(), signal.{})"
 BLOCK = "input()"
+# Waits for a word first: what a kernel says right before SIGKILL may never leave it.
+KILL = "import os, signal\ninput()\nos.kill(os.getpid(), signal.{})"
 
 
 def check_ended(answer, *words):
@@ -37,14 +38,31 @@ def check_ends_precede_restarting(channels, *msg_ids):
     assert not [m for m in after if parent_of(m) in msg_ids and end_of(m)]
 
 
+def send_kill(channels, signal="SIGKILL"):
+    """The msg_id of a cell that kills its kernel as soon as go_ahead is called."""
+    msg_id = channels.execute(KILL.format(signal), allow_stdin=True)
+    channels.until_kind("input_request", msg_id)
+    return msg_id
+
+
+def go_ahead(channels):
+    channels.send("input_reply", {"value": ""}, "stdin")
+
+
+def kill(channels):
+    msg_id = send_kill(channels)
+    go_ahead(channels)
+    return channels.answer(msg_id)
+
+
 def kill_once(serve, rest, signal):
-    """Seconds from the cell's last words to its idle."""
+    """Seconds from the word to the cell's end."""
     kernel_id = rest.start_kernel()
     with Channels(serve, kernel_id) as channels:
         channels.run("1")
-        msg_id = channels.execute(KILL.format(signal))
-        channels.until_kind("stream", msg_id)
+        msg_id = send_kill(channels, signal)
         begin = time.monotonic()
+        go_ahead(channels)
         answer = channels.answer(msg_id)
         seconds = time.monotonic() - begin
         response = rest.get(f"/api/kernels/{kernel_id}")
@@ -69,8 +87,9 @@ def test_other_signals_are_named(serve, rest, signal):
 def test_queued_cells_end_with_the_kernel(serve, rest, own_kernel_id, encoding):
     with Channels(serve, own_kernel_id, encoding) as channels:
         channels.run("1")
-        dying = channels.execute(KILL.format("SIGKILL"))
+        dying = send_kill(channels)
         queued = [channels.execute(f"print({n})") for n in range(3)]
+        go_ahead(channels)
         for answer in channels.answers(dying, *queued):
             check_ended(answer, "SIGKILL")
         check_ends_precede_restarting(channels, dying, *queued)
@@ -79,9 +98,9 @@ def test_queued_cells_end_with_the_kernel(serve, rest, own_kernel_id, encoding):
 def test_a_client_without_a_part_in_it_hears_the_end(serve, rest, own_kernel_id):
     with Channels(serve, own_kernel_id) as runner, Channels(serve, own_kernel_id) as watcher:
         watcher.run("1")
-        msg_id = runner.execute(KILL.format("SIGKILL"))
-        check_ended(runner.answer(msg_id), "SIGKILL")
-        error = watcher.until_kind("error", msg_id)
+        answer = kill(runner)
+        check_ended(answer, "SIGKILL")
+        error = watcher.until_kind("error", parent_of(answer.reply))
         assert "SIGKILL" in error["content"]["ename"] + error["content"]["evalue"]
 
 
@@ -97,7 +116,7 @@ def test_death_of_an_idle_kernel_is_told(serve, rest, own_kernel_id):
 def test_a_dead_kernel_ends_requests_at_once(serve, rest, own_kernel_id):
     with Channels(serve, own_kernel_id) as channels:
         channels.run("1")
-        channels.run(KILL.format("SIGKILL"))
+        kill(channels)
         check_ended(channels.run("2"))
         assert "SIGKILL" in rest.kernel(own_kernel_id)["reason"]
 
@@ -156,7 +175,7 @@ def test_the_socket_outlives_the_kernel(serve, rest, own_kernel_id):
     """After a death a restart by hand makes the same id usable again, whatever was done by itself."""
     with Channels(serve, own_kernel_id) as channels:
         channels.run("1")
-        channels.run(KILL.format("SIGKILL"))
+        kill(channels)
     assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
     with Channels(serve, own_kernel_id) as channels:
         assert channels.run("print('again')").text == "again\n"

@@ -130,7 +130,8 @@ def folders():
     found = set()
     for parent in ("/run", "/tmp", "/dev/shm"):
         found |= {f"file {path}" for path in pathlib.Path(parent).glob("*cellblock*/*")}
-    return found
+    # The rig of another run's unit tests.
+    return {name for name in found if "/cellblock-rig." not in name}
 
 
 def snapshot():
