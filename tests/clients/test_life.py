@@ -1,7 +1,13 @@
 """A kernel's life as clients see it: states that are true, a start that nobody waits for, restart
 in place, interrupt."""
 
+import concurrent.futures
+import json
+import socket
+import types
+
 import pytest
+import websocket
 from channels import Channels, parent_of
 
 # -- start ----------------------------------------------------------------------------------------
@@ -167,3 +173,56 @@ def test_interrupt_of_an_idle_kernel(serve, rest, kernel_id):
         channels.run("kept = 'yes'")
         assert rest.post(f"/api/kernels/{kernel_id}/interrupt").status_code == 204
         assert channels.run("print(kept)").text == "yes\n"
+
+
+# -- the client that cannot wait ------------------------------------------------------------------
+
+
+def open_bare(serve, kernel_id):
+    """An upgrade as GatewayKernelClient's: the token in the path, and no word on itself."""
+    base = types.SimpleNamespace(token="", ws_url=f"{serve.ws_url}/t/{serve.token}")
+    return Channels(base, kernel_id, header={})
+
+
+def test_bare_upgrade_waits_for_the_kernel(serve, rest):
+    """It gives a kernel one second after the upgrade, and 40 before it."""
+    kernel_id = rest.start_kernel(name="slow")
+    with open_bare(serve, kernel_id) as channels:
+        assert rest.kernel(kernel_id)["execution_state"] == "idle"
+        assert channels.kernel_info().content["status"] == "ok"
+    rest.end_kernel(kernel_id)
+
+
+def test_bare_upgrade_of_a_kernel_that_dies(serve, rest):
+    """Refused with the reason, at its start and ever after."""
+    kernel_id = rest.start_kernel(name="dies")
+    for _ in range(2):
+        with pytest.raises(websocket.WebSocketBadStatusException) as refusal:
+            open_bare(serve, kernel_id)
+        assert refusal.value.status_code == 500
+        assert "no licence found" in json.loads(refusal.value.resp_body)["message"]
+    rest.end_kernel(kernel_id)
+
+
+def test_bare_upgrade_of_a_kernel_that_is_deleted_meanwhile(serve, rest):
+    kernel_id = rest.start_kernel(name="never")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        upgrade = pool.submit(open_bare, serve, kernel_id)
+        rest.end_kernel(kernel_id)
+        with pytest.raises(websocket.WebSocketBadStatusException) as refusal:
+            upgrade.result()
+    assert refusal.value.status_code == 404
+
+
+def test_bare_upgrade_cut_while_it_waits(serve, rest):
+    kernel_id = rest.start_kernel(name="slow")
+    path = f"/t/{serve.token}/api/kernels/{kernel_id}/channels"
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", serve.port)) as connection:
+        connection.sendall(head.encode())
+    rest.await_state(kernel_id, "idle")
+    with open_bare(serve, kernel_id) as channels:
+        assert channels.run("print('on')").text == "on\n"
+        assert rest.kernel(kernel_id)["connections"] == 1
+    rest.end_kernel(kernel_id)

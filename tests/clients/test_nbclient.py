@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+import kernelspecs
 import nbformat
 import pytest
 from notebooks import NOTEBOOKS, make_notebook, results
@@ -97,6 +98,19 @@ def test_a_silent_cell_outlasts_the_client_patience(run):
     assert error is None
     ((_, outputs),) = results(notebook)
     assert outputs[0]["text"] == "slept\n"
+
+
+def test_a_slow_kernel_is_no_dead_kernel(start_serve, tmp_path):
+    """It takes a kernel for dead that is silent for a second after the upgrade."""
+    folder = tmp_path / "slow"
+    kernelspecs.write_kernelspec(folder, "python3", kernelspecs.arguments("slow"))
+    server = start_serve(kernels=folder)
+    url = f"{server.url}/t/{server.token}/"
+    runs = run_notebooks(tmp_path, "gateway", {"one": ["6 * 7"]}, JUPYTER_GATEWAY_URL=url)
+    error, notebook = runs["one"]
+    assert error is None
+    ((_, (result,)),) = results(notebook)
+    assert result["data"]["text/plain"] == "42"
 
 
 def test_nbconvert_runs_the_same_way(tmp_path, pipeline_url):

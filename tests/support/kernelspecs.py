@@ -48,14 +48,13 @@ def arguments(name):
     return [INTERPRETER, "-c", f"{BEFORE[name]}\n{BECOME_KERNEL}", "{connection_file}"]
 
 
+def write_kernelspec(folder, name, argv):
+    spec = {"argv": argv, "display_name": name, "language": "python"}
+    (folder / name).mkdir(parents=True)
+    (folder / name / "kernel.json").write_text(json.dumps(spec))
+
+
 def write_kernelspecs(folder, names=("python3", *BEFORE)):
     for name in names:
-        spec = {
-            "argv": arguments(name),
-            "display_name": name,
-            "language": "python",
-            "interrupt_mode": "signal",
-        }
-        (folder / name).mkdir(parents=True)
-        (folder / name / "kernel.json").write_text(json.dumps(spec))
+        write_kernelspec(folder, name, arguments(name))
     return folder
