@@ -154,6 +154,8 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
         pending_note_reply(&kernel->pending, asker);
     else if (msg->channel == MSG_IOPUB && type->id == MSG_TYPE_status)
         note_status(kernel, msg, parent, oldest);
+    else if (msg->channel == MSG_IOPUB && type->id == MSG_TYPE_error && oldest)
+        pending_note_error(&kernel->pending, oldest);
     if (type->id == MSG_TYPE_kernel_info_reply && msg->channel != MSG_IOPUB)
         keep_info(kernel, msg);
 }

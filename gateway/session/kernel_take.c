@@ -63,7 +63,9 @@ void kernel_drop_waiting(struct kernel *kernel) {
         drop_message(kernel, waiting);
 }
 
-/* A kernel_info_request while a cell runs: the last answer, with a busy and an idle of its own. */
+/* A kernel_info_request while a cell runs: the last answer, with a busy and an idle of its own.
+ * Where the cell has failed the kernel answers, after it has aborted what is queued: AutoGen sends
+ * its next cell behind that answer, which must not be aborted too. */
 static bool answer_from_cache(struct kernel *kernel, struct kernel_client *client,
                               const struct msg *msg, const struct msg_type *type) {
     if (type->id != MSG_TYPE_kernel_info_request || msg->channel != MSG_SHELL || !kernel->info ||

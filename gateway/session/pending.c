@@ -45,7 +45,8 @@ static size_t bytes_of(const struct request *request) {
 }
 
 static bool is_executing(const struct request *request) {
-    return request->type->id == MSG_TYPE_execute_request && !request->idle;
+    return request->type->id == MSG_TYPE_execute_request && !request->failed &&
+           !request->replied && !request->idle;
 }
 
 static bool is_busy(const struct request *request) {
@@ -150,7 +151,9 @@ struct request *pending_find_asker(struct request *oldest, enum msg_channel chan
 
 void pending_note_reply(struct pending *pending, struct request *request) {
     assert(!request->replied);
+    count(pending, request, -1);
     request->replied = true;
+    count(pending, request, 1);
     remove_if_over(pending, request);
 }
 
@@ -175,6 +178,12 @@ void pending_note_idle(struct pending *pending, struct request *oldest) {
     request->idle = true;
     count(pending, request, 1);
     remove_if_over(pending, request);
+}
+
+void pending_note_error(struct pending *pending, struct request *oldest) {
+    count(pending, oldest, -1);
+    oldest->failed = true;
+    count(pending, oldest, 1);
 }
 
 /* -- clients ---------------------------------------------------------------------------------- */

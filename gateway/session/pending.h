@@ -25,7 +25,7 @@ struct request {
     struct kernel_client *client; /* NULL once it left */
     bool is_shared;               /* another client sent the same header: a reply is for all */
     enum msg_channel channel;
-    bool busy, replied, idle;
+    bool busy, failed, replied, idle;
 };
 
 struct pending {
@@ -33,7 +33,7 @@ struct pending {
     struct map by_key;
     size_t count;
     size_t bytes;     /* of memory that they take */
-    size_t executing; /* execute_requests without their idle */
+    size_t executing; /* execute_requests of which no end is seen: error, reply or idle */
     size_t busy;      /* tracked ones between busy and idle */
 };
 
@@ -56,6 +56,8 @@ struct request *pending_find_asker(struct request *oldest, enum msg_channel chan
 void pending_note_reply(struct pending *pending, struct request *request);
 void pending_note_busy(struct pending *pending, struct request *oldest);
 void pending_note_idle(struct pending *pending, struct request *oldest);
+/* This one ends nothing, but an error is the last that comes of a cell. */
+void pending_note_error(struct pending *pending, struct request *oldest);
 
 /* The client leaves: its requests stay, and are nobody's until its session_id comes back. */
 void pending_forget_client(struct pending *pending, const struct kernel_client *client);

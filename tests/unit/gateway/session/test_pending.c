@@ -104,6 +104,9 @@ static void counts_what_keeps_a_kernel_busy(void **state) {
     pending_note_idle(pending, help);
     pending_note_idle(pending, help);
     assert_int_equal(pending->busy, 1);
+    pending_note_error(pending, cell);
+    assert_int_equal(pending->executing, 0);
+    assert_int_equal(pending->busy, 1);
     pending_remove(pending, cell);
     assert_int_equal(pending->busy, 0);
     assert_int_equal(pending->executing, 0);

@@ -174,6 +174,22 @@ static void answers_kernel_info_while_a_cell_runs(void **state) {
     end(&scene);
 }
 
+/* AutoGen leaves a cell at its error and sends the next one behind a kernel_info_reply. */
+static void leaves_kernel_info_to_the_kernel_once_the_cell_has_failed(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    unsigned infos = scene.played->infos;
+    struct asked *cell = ask(&scene, &scene.one, "execute_request", "a");
+    played_status(scene.played, cell, "busy");
+    played_say(scene.played, MSG_IOPUB, "error", cell, cell->header, SLICE_LITERAL("{}"));
+    UNTIL(&scene.rig, guest_count(&scene.one, "iopub error a"));
+    guest_ask(&scene.one, MSG_SHELL, "kernel_info_request", "i");
+    UNTIL(&scene.rig, guest_count(&scene.one, "shell kernel_info_reply:ok i"));
+    assert_int_equal(scene.played->infos, infos + 1);
+    end(&scene);
+}
+
 /* A kernel that aborts its queue answers kernel_info with "aborted", which is no answer to keep. */
 static void keeps_no_kernel_info_that_is_none(void **state) {
     (void)state;
@@ -343,6 +359,7 @@ int main(void) {
         cmocka_unit_test(a_newer_socket_of_a_session_takes_over),
         cmocka_unit_test(a_client_may_leave_in_the_middle),
         cmocka_unit_test(answers_kernel_info_while_a_cell_runs),
+        cmocka_unit_test(leaves_kernel_info_to_the_kernel_once_the_cell_has_failed),
         cmocka_unit_test(keeps_no_kernel_info_that_is_none),
         cmocka_unit_test(says_the_truth_about_its_state),
         cmocka_unit_test(forged_answers_end_nothing),
