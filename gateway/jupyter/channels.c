@@ -122,7 +122,7 @@ static bool is_impatient(const struct http_request *request) {
 static void answer_upgrade(struct kernel_waiter *waiter, const struct err *err) {
     struct waiting_request *waiting = LIST_ENTRY(waiter, struct waiting_request, waiter);
     struct kernel *kernel = kernels_find(waiting->jupyter->context.kernels, waiting->id);
-    if (!kernel)
+    if (err->code == ECANCELED || !kernel)
         reply_error(waiting->request, 404, "kernel_not_found", "Kernel does not exist: %s",
                     waiting->id);
     else if (err->code)

@@ -45,8 +45,8 @@ static size_t bytes_of(const struct request *request) {
 }
 
 static bool is_executing(const struct request *request) {
-    return request->type->id == MSG_TYPE_execute_request && !request->failed &&
-           !request->replied && !request->idle;
+    return request->type->id == MSG_TYPE_execute_request && !request->failed && !request->replied &&
+           !request->idle;
 }
 
 static bool is_busy(const struct request *request) {

@@ -62,7 +62,8 @@ NOTEBOOKS = {
     ],
     "children": [
         "import subprocess\nsubprocess.run(['echo', 'child'], capture_output=True).stdout",
-        "import threading\nt = threading.Thread(target=print, args=('thread',))\nt.start(); t.join()",
+        "import threading\nt = threading.Thread(target=print, args=('thread',))\n"
+        "t.start()\nt.join()",
         "import multiprocessing\nwith multiprocessing.get_context('fork').Pool(2) as pool:\n"
         "    values = pool.map(abs, range(-3, 3))\nvalues",
         "!exit 3",

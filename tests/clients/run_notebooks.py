@@ -1,5 +1,5 @@
-"""run_notebooks - executes notebooks with nbclient as it comes, in a process of its own (its gateway
-client is a process-wide singleton that reads the environment once).
+"""run_notebooks - executes notebooks with nbclient as it comes, in a process of its own (its
+gateway client is a process-wide singleton that reads the environment once).
 
     run_notebooks.py gateway|local NAME ...
 

@@ -102,9 +102,7 @@ def test_a_whole_session_behind_the_prefix(serve, rest):
     reply = requests.post(f"{base}/api/kernels?token=", timeout=PATIENCE_S)
     assert reply.status_code == 201
     kernel_id = reply.json()["id"]
-    behind = types.SimpleNamespace(
-        token="", ws_url=serve.ws_url + f"/t/{serve.token}"
-    )
+    behind = types.SimpleNamespace(token="", ws_url=serve.ws_url + f"/t/{serve.token}")
     with Channels(behind, kernel_id) as channels:
         assert channels.run("print(6 * 7)").text == "42\n"
     deleted = requests.delete(f"{base}api/kernels/{kernel_id}", timeout=PATIENCE_S)

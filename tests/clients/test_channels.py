@@ -78,7 +78,7 @@ def test_requests_stay_in_order(channels):
 
 
 def test_text_survives(channels):
-    text = "é 漢字 \U0001f40d \\ \" \0 \x1f </script> \u2028"
+    text = 'é 漢字 \U0001f40d \\ " \0 \x1f </script> \u2028'
     assert channels.run(f"print({text!r})").text == text + "\n"
 
 
@@ -197,7 +197,9 @@ def test_unknown_channel_is_ignored(channels):
     assert "never" not in json.dumps([m["content"] for m in channels.log])
 
 
-@pytest.mark.parametrize("frame", ["", "{", "[]", "{}", '{"header": 1}', b"", b"\x00" * 3, b"\xff" * 64])
+@pytest.mark.parametrize(
+    "frame", ["", "{", "[]", "{}", '{"header": 1}', b"", b"\x00" * 3, b"\xff" * 64]
+)
 @ENCODINGS
 def test_rubbish_harms_nobody(serve, kernel_id, encoding, frame):
     with Channels(serve, kernel_id, encoding) as bad, Channels(serve, kernel_id) as good:

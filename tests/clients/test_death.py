@@ -108,7 +108,9 @@ def test_death_of_an_idle_kernel_is_told(serve, rest, own_kernel_id):
     code = "import os, threading\nthreading.Timer(1, os.kill, (os.getpid(), 9)).start()"
     with Channels(serve, own_kernel_id) as channels:
         assert channels.run(code).content["status"] == "ok"
-        status = channels.until(lambda m: m["content"].get("execution_state") in ("dead", "restarting"))
+        status = channels.until(
+            lambda m: m["content"].get("execution_state") in ("dead", "restarting")
+        )
         assert rest.kernel(own_kernel_id)["execution_state"] not in ("busy", "idle")
         assert status["channel"] == "iopub"
 
@@ -172,7 +174,7 @@ def test_kernel_that_never_starts(serve, rest):
 
 
 def test_the_socket_outlives_the_kernel(serve, rest, own_kernel_id):
-    """After a death a restart by hand makes the same id usable again, whatever was done by itself."""
+    """After a death a restart makes the same id usable again."""
     with Channels(serve, own_kernel_id) as channels:
         channels.run("1")
         kill(channels)

@@ -1,4 +1,4 @@
-"""nbclient, unmodified, over GatewayKernelManager: every notebook ends as it does on a local kernel.
+"""nbclient, unmodified, over GatewayKernelManager: each notebook ends as it does on a local kernel.
 
 JUPYTER_GATEWAY_URL alone lets it in; its WebSocket carries no header and no query.
 """
@@ -92,7 +92,7 @@ def test_a_killed_kernel_ends_the_notebook(run):
 
 
 def test_a_silent_cell_outlasts_the_client_patience(run):
-    """Its receive times out after KERNEL_LAUNCH_TIMEOUT seconds without a frame; pings are frames."""
+    """Its receive times out after KERNEL_LAUNCH_TIMEOUT seconds without a frame, as pings are."""
     code = "import time\ntime.sleep(25)\nprint('slept')"
     error, notebook = run(code, KERNEL_LAUNCH_TIMEOUT="20")
     assert error is None

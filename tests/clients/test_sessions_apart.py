@@ -1,5 +1,5 @@
-"""Sessions know nothing of each other: whose environment, how many, and what a client that leaves in
-the middle leaves behind."""
+"""Sessions know nothing of each other: whose environment, how many, and what a client that leaves
+in the middle leaves behind."""
 
 import concurrent.futures
 import json
@@ -142,6 +142,4 @@ def test_cut_in_a_frame(serve, rest, kernel_id):
     channels.cut()
     with Channels(serve, kernel_id) as another:
         assert another.run("print('whole')").text == "whole\n"
-    cellblock.wait_until(
-        lambda: rest.kernel(kernel_id)["connections"] == 0, 60, "no connection"
-    )
+    cellblock.wait_until(lambda: rest.kernel(kernel_id)["connections"] == 0, 60, "no connection")

@@ -5,6 +5,7 @@ The one complication is the mirrored byte order: the legacy binary frame counts 
 32-bit words, v1.kernel.websocket.jupyter.org in little-endian 64-bit ones.
 """
 
+import itertools
 import json
 import struct
 
@@ -32,7 +33,7 @@ def decode_legacy(frame):
     (count,) = struct.unpack_from(">I", frame)
     offsets = [*struct.unpack_from(f">{count}I", frame, 4), len(frame)]
     assert offsets[0] == 4 * (count + 1), "the first segment follows the offsets"
-    text, *buffers = (frame[begin:end] for begin, end in zip(offsets, offsets[1:]))
+    text, *buffers = (frame[begin:end] for begin, end in itertools.pairwise(offsets))
     message = json.loads(text)
     assert "buffers" not in message, "a binary frame's JSON has no buffers key"
     return {**message, "buffers": buffers}
@@ -56,8 +57,8 @@ def decode_v1(frame):
     offsets = struct.unpack_from(f"<{count}Q", frame, 8)
     assert offsets[0] == 8 * (count + 1), "the first segment follows the offsets"
     assert offsets[-1] == len(frame), "the last offset is the frame's size"
-    channel, *rest = (frame[begin:end] for begin, end in zip(offsets, offsets[1:]))
-    message = dict(zip(PARTS, map(json.loads, rest)))
+    channel, *rest = (frame[begin:end] for begin, end in itertools.pairwise(offsets))
+    message = dict(zip(PARTS, map(json.loads, rest), strict=False))
     return {"channel": channel.decode(), **message, "buffers": rest[len(PARTS) :]}
 
 

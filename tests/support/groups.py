@@ -62,6 +62,8 @@ GROUPS = (
                        for rule in ("format", "house", "shell", "python"))),
     Group("escape", "programs in a jail that try to get out", ctest("-L", "escape")),
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
+    Group("clients", "real clients, unmodified, and what they rely on", pytest("clients"),
+          limit_s=1800),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants")),
     Group("docs", "what the pages generate, link and say to run", pytest("docs")),
 )  # fmt: skip

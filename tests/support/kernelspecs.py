@@ -1,5 +1,5 @@
-"""kernelspecs - the kernelspecs that tests run: ipykernel as it is, and ipykernel behind a few lines
-of Python that delay it, spoil it, or look around before it starts.
+"""kernelspecs - the kernelspecs that tests run: ipykernel as it is, and ipykernel behind a few
+lines of Python that delay it, spoil it, or look around before it starts.
 
 Each names the environment's interpreter by its path, so a server under test needs no PATH.
 """
