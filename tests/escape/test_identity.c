@@ -6,9 +6,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rig/rig.h"
@@ -87,15 +90,61 @@ static void leads_a_session_without_terminal(void **state) {
                         "umask 007\nleader yes\nterminal no\nhost cellblock\nparent 1\noom 800\n");
 }
 
+static void does_not_rename_the_host(void **state) {
+    (void)state;
+    char name[64] = "";
+    rig_probe(&rig, 1, "self");
+    gethostname(name, sizeof name);
+    assert_string_equal(name, "outside");
+}
+
+/* What a user sees of keys: the session keyring of a process of its own. */
+static int has_session_keyring(uid_t user) {
+    pid_t pid = fork();
+    int status;
+    if (pid == 0) {
+        char text[4096] = "";
+        if (setresuid(user, user, user) < 0)
+            _exit(2);
+        int fd = open("/proc/keys", O_RDONLY | O_CLOEXEC);
+        ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        _exit(size < 0 ? 3 : strstr(text, " _ses: ") ? 1 : 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+static void has_a_keyring_of_its_own(void **state) {
+    (void)state;
+    unsigned user;
+    assert_int_equal(sscanf(rig_probe(&rig, 1, "status|Uid"), "Uid %u", &user), 1);
+    struct err err;
+    rig_add_spec(&rig, "bind",
+                 TEST_PROGRAMS "/probe|bind|/run/kernel/k-1|/run/kernel/k-2|/run/kernel/k-3|"
+                               "/run/kernel/k-4|/run/kernel/k-5",
+                 NULL);
+    kill(rig.warden, SIGHUP);
+    assert_int_equal(rig_start_tree(&rig, 1, 6, "bind", "{}", (struct slice){0}, &err), 0);
+    rig_await(&rig, RPC_TREE_SOCKETS);
+    rpc_packet_close(rig.packet);
+    assert_int_equal(has_session_keyring(user), 1);
+    assert_int_equal(has_session_keyring(rig.uid_base + 900), 0);
+}
+
 int main(void) {
     if (geteuid() != 0)
         return 77;
+    /* What is no part of a jail here is not the machine's either. */
+    if (unshare(CLONE_NEWUTS) < 0 || sethostname("outside", 7) < 0)
+        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_a_user_without_capabilities),
         cmocka_unit_test(has_a_user_of_its_own),
         cmocka_unit_test(has_three_descriptors),
         cmocka_unit_test(has_an_environment_from_nothing),
         cmocka_unit_test(leads_a_session_without_terminal),
+        cmocka_unit_test(does_not_rename_the_host),
+        cmocka_unit_test(has_a_keyring_of_its_own),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,6 +16,7 @@
 #include "rig/rig.h"
 
 static struct rig rig;
+static int host_segment = -1;
 
 static int set_up(void **state) {
     (void)state;
@@ -28,6 +29,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
+    if (host_segment >= 0)
+        shmctl(host_segment, IPC_RMID, NULL);
     int status = rig_stop(&rig);
     rig_finish(&rig);
     return status == 0 ? 0 : -1;
@@ -48,14 +51,16 @@ static void cannot_hinder_pid_1(void **state) {
 
 static void shares_ipc_with_its_own_trees_only(void **state) {
     (void)state;
-    int host = shmget(4242, 4096, IPC_CREAT | IPC_EXCL | 0666);
-    assert_true(host >= 0);
+    char words[32];
+    key_t key = 424200000 + getpid();
+    snprintf(words, sizeof words, "shm|%d", (int)key);
+    host_segment = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0666);
+    assert_true(host_segment >= 0);
     rig_create_jail(&rig, 2);
-    assert_string_equal(rig_probe(&rig, 1, "shm|4242"), "ENOENT\nmade\n");
-    assert_string_equal(rig_probe(&rig, 1, "shm|4242"), "found\nmade\n");
-    assert_string_equal(rig_probe(&rig, 2, "shm|4242"), "ENOENT\nmade\n");
+    assert_string_equal(rig_probe(&rig, 1, words), "ENOENT\nmade\n");
+    assert_string_equal(rig_probe(&rig, 1, words), "found\nmade\n");
+    assert_string_equal(rig_probe(&rig, 2, words), "ENOENT\nmade\n");
     assert_int_equal(rig_end_jail(&rig, 2), 0);
-    assert_int_equal(shmctl(host, IPC_RMID, NULL), 0);
 }
 
 static void has_limits(void **state) {

@@ -19,7 +19,7 @@
 
 static struct rig rig;
 static const struct slice nothing;
-static const char *const kinds[] = {"link", "passwd", "file", "fifo", "folder"};
+static const char *const kinds[] = {"socket", "link", "passwd", "file", "fifo", "folder"};
 
 static int set_up(void **state) {
     (void)state;
@@ -73,12 +73,24 @@ static void await_sockets(uint64_t tree) {
     rpc_packet_close(rig.packet);
 }
 
+/* The folder changed before the program ended, so the warden has looked when it tells the end. */
+static void await_end(uint64_t tree) {
+    rig_await(&rig, RPC_TREE_ENDED);
+    assert_int_equal(rig.packet->tree_ended.tree, tree);
+    if (rig.packet->tree_ended.cause != RPC_CAUSE_EXIT || rig.packet->tree_ended.status != 0)
+        fail_msg("%s", rig_output(&rig));
+}
+
 static void takes_nothing_but_sockets(void **state) {
     (void)state;
-    for (uint64_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    start(10, kinds[0]);
+    await_sockets(10);
+    await_end(10);
+    for (uint64_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++) {
         start(10 + i, kinds[i]);
-        await_sockets(10 + i);
-        kill_tree(10 + i);
+        await_end(10 + i);
+        if (rig_count_kept(&rig, RPC_TREE_SOCKETS) > 0)
+            fail_msg("%s", kinds[i]);
     }
 }
 
@@ -93,7 +105,7 @@ static void hands_over_once(void **state) {
     (void)state;
     start(30, "busy");
     await_sockets(30);
-    kill_tree(30);
+    await_end(30);
     assert_int_equal(rig_count_kept(&rig, RPC_TREE_SOCKETS), 0);
 }
 
@@ -104,9 +116,12 @@ static void is_not_kept_busy_by_one(void **state) {
     for (uint64_t tree = 41; tree < 45; tree++) {
         start(tree, "rename");
         await_sockets(tree);
-        kill_tree(tree);
     }
-    kill_tree(40);
+    rig_await(&rig, RPC_TREE_ENDED);
+    assert_int_equal(rig.packet->tree_ended.tree, 40);
+    assert_int_equal(rig_count_kept(&rig, RPC_TREE_SOCKETS), 0);
+    for (uint64_t tree = 41; tree < 45; tree++)
+        kill_tree(tree);
 }
 
 int main(void) {

@@ -23,18 +23,17 @@ static void path_of(int port, char path[64]) {
     snprintf(path, 64, "%s/k-%d", folder, port);
 }
 
-/* odd KIND: four sockets, and in place of the fifth a "link" to the first, a "file", a "fifo", a
- * "folder", or the "passwd" file by a link; then it is made right, and there are five. */
+/* odd KIND: four sockets, and in place of the fifth a "link" to the first, the "passwd" file by a
+ * link, a "file", a "fifo", a "folder", or a "socket" as it should be; then it ends. */
 int probe_odd(char **argv) {
-    char path[64], first[64];
+    char path[64];
     path_of(5, path);
-    path_of(1, first);
     for (int port = 1; port <= 4; port++)
         bind_port(port);
     const char *kind = argv[1];
-    int result = -1;
+    int result = 0;
     if (strcmp(kind, "link") == 0)
-        result = symlink(first, path);
+        result = symlink("k-1", path);
     else if (strcmp(kind, "passwd") == 0)
         result = symlink("/etc/passwd", path);
     else if (strcmp(kind, "file") == 0)
@@ -43,14 +42,12 @@ int probe_odd(char **argv) {
         result = mkfifo(path, 0666);
     else if (strcmp(kind, "folder") == 0)
         result = mkdir(path, 0777);
-    if (result < 0 || (remove(path) < 0))
-        return 1;
-    bind_port(5);
-    pause();
-    return 0;
+    else
+        bind_port(5);
+    return result < 0;
 }
 
-/* rename: binds under other names and moves them where they belong. */
+/* rename: binds under other names and moves them where they belong; then waits. */
 int probe_rename(char **argv) {
     (void)argv;
     char path[64], other[64];
@@ -65,7 +62,7 @@ int probe_rename(char **argv) {
     return 0;
 }
 
-/* busy COUNT: changes the folder so often before it binds. */
+/* busy COUNT: changes the folder so often, then binds, then ends. */
 int probe_busy(char **argv) {
     char path[64];
     path_of(9, path);
@@ -74,6 +71,5 @@ int probe_busy(char **argv) {
             return 1;
     for (int port = 1; port <= 5; port++)
         bind_port(port);
-    pause();
     return 0;
 }

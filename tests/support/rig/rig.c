@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -170,6 +171,9 @@ static void become_warden(const struct rig *rig, const char *const *arguments) {
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
+    /* More groups than anybody below it may have. */
+    if (setgroups(2, (const gid_t[]){0, 1}) < 0)
+        _exit(126);
     char *environment[] = {"HOME=/root", "SECRET_OF_THE_WARDEN=1", "PATH=/usr/bin:/bin", NULL};
     execve(program, (char **)argv, environment);
     _exit(127);
