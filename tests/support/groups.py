@@ -64,6 +64,8 @@ GROUPS = (
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
     Group("clients", "real clients, unmodified, and what they rely on", pytest("clients"),
           limit_s=1800),
+    Group("bench", "measurements beside a peer, in short form",
+          checks=(("warm", [ROOT / "tests" / "bench" / "run", "--samples", "30"]),)),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants")),
     Group("docs", "what the pages generate, link and say to run", pytest("docs")),
 )  # fmt: skip
