@@ -35,6 +35,9 @@ void rig_await_gateway(struct rig *rig);
 void rig_drop_gateway(struct rig *rig);
 /* SIGTERM; waits; returns the wait status. */
 int rig_stop(struct rig *rig);
+/* SIGKILL to the warden; waits; returns the wait status. What dies with it without a word, it and
+ * pid 1 of trees in the jail id, is noted in the reports as killed by a test. */
+int rig_kill(struct rig *rig, uint8_t id);
 /* Waits for the warden's own end. */
 int rig_await_end(struct rig *rig);
 /* Removes the folder. */
