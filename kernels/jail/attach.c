@@ -96,30 +96,42 @@ int attach_mount(int root_fd, int mount_fd, const char *path, struct err *err) {
     return result < 0 ? result : move_to(mount_fd, target, path, err);
 }
 
-static int open_source(const char *source, unsigned long attributes, int *ret_fd, struct err *err) {
-    cleanup_fd int tree =
-        open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree < 0)
-        return err_errno(err, errno, "show %s", source);
+static int restrict_and_attach(int root_fd, int tree_fd, const char *path, unsigned long attributes,
+                               struct err *err) {
     /* MS_REMOUNT would leave what is mounted below the source writable. */
     struct mount_attr set = {.attr_set = attributes};
-    if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set) < 0)
-        return err_errno(err, errno, "restrict %s", source);
-    *ret_fd = take_fd(&tree);
-    return 0;
+    if (mount_setattr(tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set) < 0)
+        return err_errno(err, errno, "restrict %s", path);
+    struct stat info;
+    if (fstat(tree_fd, &info) < 0)
+        return err_errno(err, errno, "stat %s", path);
+    cleanup_fd int target = -1;
+    int result = S_ISDIR(info.st_mode) ? attach_folder(root_fd, path, &target, err)
+                                       : open_target_file(root_fd, path, &target, err);
+    return result < 0 ? result : move_to(tree_fd, target, path, err);
 }
 
 int attach_host(int root_fd, const char *source, const char *path, unsigned long attributes,
                 struct err *err) {
-    cleanup_fd int tree = -1, target = -1;
-    int result = open_source(source, attributes, &tree, err);
-    struct stat info;
-    if (result == 0 && fstat(tree, &info) < 0)
-        result = err_errno(err, errno, "stat %s", source);
-    if (result == 0)
-        result = S_ISDIR(info.st_mode) ? attach_folder(root_fd, path, &target, err)
-                                       : open_target_file(root_fd, path, &target, err);
-    return result < 0 ? result : move_to(tree, target, path, err);
+    cleanup_fd int tree =
+        open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (tree < 0)
+        return err_errno(err, errno, "show %s", source);
+    return restrict_and_attach(root_fd, tree, path, attributes, err);
+}
+
+int attach_tree(int root_fd, const char *source, const char *path, unsigned long attributes,
+                struct err *err) {
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    cleanup_fd int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof how);
+    if (fd < 0)
+        return err_errno(err, errno, "show %s", source);
+    cleanup_fd int tree =
+        open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (tree < 0)
+        return err_errno(err, errno, "show %s", source);
+    return restrict_and_attach(root_fd, tree, path, attributes, err);
 }
 
 int attach_file(int root_fd, const char *path, const char *content, struct err *err) {

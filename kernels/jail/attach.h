@@ -16,6 +16,9 @@ int attach_mount(int root_fd, int mount_fd, const char *path, struct err *err);
  * MOUNT_ATTR_*. -ENOENT where there is no source. */
 int attach_host(int root_fd, const char *source, const char *path, unsigned long attributes,
                 struct err *err);
+/* The same, where no link may lead to the source. */
+int attach_tree(int root_fd, const char *source, const char *path, unsigned long attributes,
+                struct err *err);
 /* A new file with this content (mode 0644), or a link. Its folder is there. */
 int attach_file(int root_fd, const char *path, const char *content, struct err *err);
 int attach_link(int root_fd, const char *path, const char *target, struct err *err);

@@ -24,7 +24,8 @@ struct jail_plan {
     int workspace_fd; /* detached mounts, of this tree alone: move_mount can attach them */
     int temporary_fd;
     int run_fd;
-    const char *const *trees; /* of the host, shown read-only at their own paths */
+    const char *const *trees;        /* shown read-only at these paths */
+    const char *const *tree_sources; /* what of the host they are: no links */
     size_t tree_count;
     uint64_t shared_memory_bytes; /* of /dev/shm */
     uint64_t pids, open_files;    /* limits */

@@ -31,20 +31,17 @@ static int enter(struct jail_build *build, struct err *err) {
 
 const struct jail_step step_system = {"system", enter};
 
-static int show_tree(int root_fd, const char *path, unsigned long attributes, struct err *err) {
-    return attach_host(root_fd, path, path, attributes, err);
-}
-
 static int enter_trees(struct jail_build *build, struct err *err) {
     const struct jail_plan *plan = build->plan;
     int result = 0;
     for (size_t i = 0; result == 0 && i < plan->tree_count; i++)
-        result = show_tree(build->root_fd, plan->trees[i], SHOWN, err);
+        result = attach_tree(build->root_fd, plan->tree_sources[i], plan->trees[i], SHOWN, err);
 #ifdef CELLBLOCK_TESTS
     /* Where programs of a test build say how they ended, those in jails too. */
-    if (result == 0 && CELLBLOCK_REPORT_DIR[0])
-        result = show_tree(build->root_fd, CELLBLOCK_REPORT_DIR,
-                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+    static const char reports[] = CELLBLOCK_REPORT_DIR;
+    if (result == 0 && reports[0])
+        result = attach_host(build->root_fd, reports, reports,
+                             MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 #endif
     return result;
 }

@@ -150,13 +150,13 @@ void jail_end_if_empty(struct jail *jail) {
     struct warden *warden = jail->warden;
     uint32_t number = jail->end_number;
     list_remove(&jail->link);
-    warden->jail_count--;
     jail_destroy(jail);
     if (number)
         reply_later(warden, number, NULL);
 }
 
 void jail_end(struct jail *jail, uint32_t end_number) {
+    jail->warden->jail_count -= !jail->is_ending;
     jail->is_ending = true;
     jail->end_number = end_number;
     trees_kill_all(jail);

@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "warden/trees_shown.h"
 
 void spec_finish(struct spec *spec) {
     mem_free(spec->name);
@@ -19,7 +18,7 @@ void spec_finish(struct spec *spec) {
     mem_free(spec->bin);
     strings_finish(&spec->argv);
     strings_finish(&spec->env);
-    strings_finish(&spec->trees);
+    trees_shown_finish(&spec->trees);
     *spec = (struct spec){0};
 }
 
@@ -75,7 +74,7 @@ static int take_env(const json_t *root, struct strings *env, struct err *err) {
     return 0;
 }
 
-static int take_trees(const json_t *root, struct strings *trees, struct err *err) {
+static int take_trees(const json_t *root, struct trees_shown *trees, struct err *err) {
     const json_t *metadata = json_object_get(root, "metadata");
     const json_t *list = json_object_get(json_object_get(metadata, "cellblock"), "trees");
     if (list && !json_is_array(list))

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "rpc/rpc.h"
 #include "warden/strings.h"
+#include "warden/trees_shown.h"
 
 /* kernel.json larger than this is refused (bytes). */
 enum { SPEC_JSON_MAX = 1024 * 1024, SPEC_ARGV_MAX = 256 };
@@ -19,8 +20,8 @@ struct spec {
     char *bin;           /* the folder of its Python environment's programs; "" where it has none */
     struct strings argv; /* argv[0] is absolute where it was found; {names} are not filled in */
     struct strings env;  /* "NAME=value" */
-    struct strings trees; /* absolute; under /usr nothing needs to be named */
-    uint32_t number;      /* set by specs.h */
+    struct trees_shown trees;
+    uint32_t number; /* set by specs.h */
     uint32_t generation;
 };
 

@@ -21,6 +21,8 @@
 #include "warden/tree.h"
 #include "warden/uuid_text.h"
 
+_Static_assert((int)INIT_OUTPUT_MAX <= (int)RPC_OUTPUT_MAX, "a report's output fits an event");
+
 /* -- start */
 
 /* The folder of the kernel's sockets: small, and the gateway's group reaches what is in it. */
@@ -108,23 +110,25 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
 static int spawn(struct tree *tree, const struct spec *spec, const struct launch *launch,
                  struct err *err) {
     const struct jail *jail = tree->jail;
-    struct spawn_tree parts = {.plan = {.prepared = jail->warden->prepared,
-                                        .user = jail->user,
-                                        .group = jail->user,
-                                        .net_fd = jail->net_fd,
-                                        .ipc_fd = jail->ipc_fd,
-                                        .workspace_fd = launch->workspace_fd,
-                                        .temporary_fd = launch->temporary_fd,
-                                        .run_fd = tree->run_fd,
-                                        .trees = (const char *const *)spec->trees.items,
-                                        .tree_count = spec->trees.count,
-                                        .shared_memory_bytes = jail->warden->params.tmp_bytes,
-                                        .pids = jail->limits.pids,
-                                        .open_files = jail->limits.open_files},
-                               .link = launch->link,
-                               .init_fd = jail->warden->init_fd,
-                               .argv = launch->argv.items,
-                               .environment = launch->environment.items};
+    struct spawn_tree parts = {
+        .plan = {.prepared = jail->warden->prepared,
+                 .user = jail->user,
+                 .group = jail->user,
+                 .net_fd = jail->net_fd,
+                 .ipc_fd = jail->ipc_fd,
+                 .workspace_fd = launch->workspace_fd,
+                 .temporary_fd = launch->temporary_fd,
+                 .run_fd = tree->run_fd,
+                 .trees = (const char *const *)spec->trees.paths.items,
+                 .tree_sources = (const char *const *)spec->trees.sources.items,
+                 .tree_count = spec->trees.paths.count,
+                 .shared_memory_bytes = jail->warden->params.tmp_bytes,
+                 .pids = jail->limits.pids,
+                 .open_files = jail->limits.open_files},
+        .link = launch->link,
+        .init_fd = jail->warden->init_fd,
+        .argv = launch->argv.items,
+        .environment = launch->environment.items};
     return spawn_tree(&parts, &tree->process.fd, err);
 }
 

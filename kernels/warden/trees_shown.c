@@ -50,12 +50,12 @@ static int refuse_private(const char *path, struct err *err) {
     return 0;
 }
 
-static bool is_shown(const struct strings *trees, const char *path) {
+static bool is_shown(const struct trees_shown *trees, const char *path) {
     for (size_t i = 0; i < sizeof always_shown / sizeof always_shown[0]; i++)
         if (is_below(path, always_shown[i]))
             return true;
-    for (size_t i = 0; i < trees->count; i++)
-        if (is_below(path, trees->items[i]))
+    for (size_t i = 0; i < trees->paths.count; i++)
+        if (is_below(path, trees->paths.items[i]))
             return true;
     return false;
 }
@@ -84,22 +84,33 @@ static char *normalise(const char *path) {
     return result;
 }
 
-static int add_one(struct strings *trees, const char *path, struct err *err) {
-    int result = refuse_private(path, err);
-    if (result == 0 && !is_shown(trees, path))
-        strings_add(trees, path);
-    return result;
+static void add_one(struct trees_shown *trees, const char *path, const char *source) {
+    if (is_shown(trees, path))
+        return;
+    strings_add(&trees->paths, path);
+    strings_add(&trees->sources, source);
 }
 
-int trees_shown_add(struct strings *trees, const char *path, struct err *err) {
+void trees_shown_finish(struct trees_shown *trees) {
+    strings_finish(&trees->paths);
+    strings_finish(&trees->sources);
+}
+
+int trees_shown_add(struct trees_shown *trees, const char *path, struct err *err) {
     char real[PATH_MAX];
     cleanup_mem char *named = normalise(path);
     if (!named)
         return err_set(err, EINVAL, "%s has a \"..\"", path);
     if (!realpath(named, real))
         return err_errno(err, errno, "find %s", named);
-    int result = add_one(trees, named, err);
-    return result < 0 ? result : add_one(trees, real, err);
+    int result = refuse_private(named, err);
+    if (result == 0)
+        result = refuse_private(real, err);
+    if (result < 0)
+        return result;
+    add_one(trees, named, real);
+    add_one(trees, real, real);
+    return 0;
 }
 
 /* The folder that holds path, once more and again levels up; "/" above the top. */
@@ -138,7 +149,8 @@ static char *read_venv_home(const char *prefix) {
 }
 
 /* Where program lies in a Python's bin folder: that Python's prefix and base prefix. */
-static int add_python(struct strings *trees, const char *program, char **ret_bin, struct err *err) {
+static int add_python(struct trees_shown *trees, const char *program, char **ret_bin,
+                      struct err *err) {
     cleanup_mem char *prefix = parent_of(program, 2);
     if (strcmp(prefix, "/") == 0)
         return 0;
@@ -172,7 +184,8 @@ static char *follow(const char *path) {
 }
 
 /* Each link on the way may be a Python's own: venv/bin/python -> python3 -> base/bin/python3. */
-static int add_links(struct strings *trees, const char *program, char **ret_bin, struct err *err) {
+static int add_links(struct trees_shown *trees, const char *program, char **ret_bin,
+                     struct err *err) {
     cleanup_mem char *at = mem_strdup(program);
     for (int i = 0; i < LINKS_MAX; i++) {
         int result = add_python(trees, at, ret_bin, err);
@@ -187,7 +200,7 @@ static int add_links(struct strings *trees, const char *program, char **ret_bin,
     return 0;
 }
 
-int trees_shown_add_program(struct strings *trees, const char *program, char **ret_bin,
+int trees_shown_add_program(struct trees_shown *trees, const char *program, char **ret_bin,
                             struct err *err) {
     if (program[0] != '/' || access(program, F_OK) < 0)
         return 0; /* running it will say so */

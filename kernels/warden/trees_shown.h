@@ -5,12 +5,20 @@
 #include "base/err.h"
 #include "warden/strings.h"
 
+/* Trees by their paths in a jail, and what of the host each shows: a path without links, found when
+ * the tree was judged, so that a link that somebody changes later leads nowhere else. */
+struct trees_shown {
+    struct strings paths, sources;
+};
+
+void trees_shown_finish(struct trees_shown *trees);
+
 /* Adds path, and what it is once links are followed; nothing where that lies under /usr or a tree
  * that is already in the list. Refuses homes, / and folders of the system with a sentence. */
-int trees_shown_add(struct strings *trees, const char *path, struct err *err);
+int trees_shown_add(struct trees_shown *trees, const char *path, struct err *err);
 
 /* Adds what the program at an absolute path needs: the prefix and base prefix of a Python, else the
  * file alone. ret_bin becomes the folder of a Python environment's programs (the old text is
  * freed). */
-int trees_shown_add_program(struct strings *trees, const char *program, char **ret_bin,
+int trees_shown_add_program(struct trees_shown *trees, const char *program, char **ret_bin,
                             struct err *err);

@@ -35,7 +35,7 @@ struct warden {
     struct specs specs;
     struct uids uids;
     struct list jails;
-    size_t jail_count;
+    size_t jail_count; /* of those that are not ending */
     int listen_fd;
     int init_fd; /* pid 1's program, sealed */
     struct jail_prepared *prepared;

@@ -219,6 +219,25 @@ static void follows_no_link_that_a_session_left(void **state) {
     assert_int_equal(rmdir(tree), 0);
 }
 
+/* Where a tree's owner puts a link in its place after it was judged. */
+static void shows_what_was_judged(void **state) {
+    (void)state;
+    char more[256], tree[128], sentence[256];
+    snprintf(tree, sizeof tree, "%s-judged", rig.folder);
+    assert_int_equal(mkdir(tree, 0755), 0);
+    snprintf(more, sizeof more, ", \"metadata\": {\"cellblock\": {\"trees\": [\"%s\"]}}", tree);
+    rig_add_spec(&rig, "judged", TEST_PROGRAMS "/probe|look|/", more);
+    kill(rig.warden, SIGHUP);
+    assert_int_equal(rig_run(&rig, 1, 8, "judged").cause, RPC_CAUSE_EXIT);
+    assert_int_equal(rmdir(tree), 0);
+    assert_int_equal(symlink("/root", tree), 0);
+    struct rpc_tree_ended ended = rig_run(&rig, 1, 9, "judged");
+    assert_int_equal(unlink(tree), 0);
+    assert_int_equal(ended.cause, RPC_CAUSE_FAILED);
+    snprintf(sentence, sizeof sentence, "start kernel judged: trees: show %s: ", tree);
+    assert_non_null(strstr(rig_output(&rig), sentence));
+}
+
 int main(void) {
     if (geteuid() != 0)
         return 77;
@@ -233,6 +252,7 @@ int main(void) {
         TEST(keeps_the_workspace_from_tree_to_tree),
         TEST(starts_in_the_workspace),
         TEST(follows_no_link_that_a_session_left),
+        TEST(shows_what_was_judged),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -58,9 +58,10 @@ static struct spec read_spec(const char *folder) {
 static void expect_trees(const struct spec *spec, const char *const *expected) {
     size_t count = 0;
     for (; expected[count]; count++)
-        if (!strings_has(&spec->trees, in_top(expected[count])))
+        if (!strings_has(&spec->trees.paths, in_top(expected[count])))
             fail_msg("%s is not shown", expected[count]);
-    assert_int_equal(spec->trees.count, count);
+    assert_int_equal(spec->trees.paths.count, count);
+    assert_int_equal(spec->trees.sources.count, count);
 }
 
 static void shows_a_venv_and_its_base(void **state) {
@@ -102,6 +103,7 @@ static void shows_where_links_lead(void **state) {
         "echo \"{\\\"argv\\\": [\\\"$PWD/current/bin/python\\\"]}\" > kernels/linked/kernel.json");
     struct spec spec = read_spec("/kernels/linked");
     expect_trees(&spec, (const char *[]){"/kernels/linked", "/current", "/v1", NULL});
+    assert_string_equal(spec.trees.sources.items[1], in_top("/v1"));
     spec_finish(&spec);
 }
 
@@ -161,27 +163,27 @@ static void refuses_trees_that_are_nobodys_business(void **state) {
         {"/usr/..", EINVAL},   {"/does/not/exist", ENOENT},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct strings trees = {0};
+        struct trees_shown trees = {0};
         struct err err = {0};
         if (trees_shown_add(&trees, rows[i].path, &err) != -rows[i].code)
             fail_msg("%s: %s", rows[i].path, err.text);
-        assert_int_equal(trees.count, 0);
+        assert_int_equal(trees.paths.count, 0);
     }
     /* By a link too. */
-    struct strings trees = {0};
+    struct trees_shown trees = {0};
     struct err err = {0};
     shell("ln -s /root linked-home; ln -s / linked-root");
     assert_int_equal(trees_shown_add(&trees, in_top("/linked-root"), &err), -EPERM);
     assert_int_equal(trees_shown_add(&trees, in_top("/linked-home"), &err), -EPERM);
-    strings_finish(&trees);
+    trees_shown_finish(&trees);
     setenv("HOME", in_top("/folk/me"), 1);
     shell("mkdir -p folk/me/.local/env");
-    trees = (struct strings){0};
+    trees = (struct trees_shown){0};
     assert_int_equal(trees_shown_add(&trees, in_top("/folk/me"), &err), -EPERM);
     assert_int_equal(trees_shown_add(&trees, in_top("/folk"), &err), -EPERM);
     assert_int_equal(trees_shown_add(&trees, in_top("/folk/me/.local/env"), &err), 0);
-    assert_int_equal(trees.count, 1);
-    strings_finish(&trees);
+    assert_int_equal(trees.paths.count, 1);
+    trees_shown_finish(&trees);
     unsetenv("HOME");
 }
 
