@@ -122,7 +122,7 @@ int attach_host(int root_fd, const char *source, const char *path, unsigned long
 
 int attach_tree(int root_fd, const char *source, const char *path, unsigned long attributes,
                 struct err *err) {
-    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     cleanup_fd int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof how);
     if (fd < 0)
