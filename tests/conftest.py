@@ -12,10 +12,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 import cellblock  # noqa: E402
 
 
-def pytest_configure():
-    cellblock.become_reaper()
-
-
 @pytest.fixture(scope="module")
 def serve():
     """A cellblock.Serve with default arguments, stopped and checked after the file's last test."""

@@ -135,6 +135,9 @@ def folders():
 
 
 def snapshot():
+    """What there is before a server starts, whose orphans come to this process from now on. Not
+    sooner: a test that runs other tests must not keep their orphans as zombies."""
+    become_reaper()
     return mounts() | cgroups() | folders()
 
 

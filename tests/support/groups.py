@@ -66,7 +66,8 @@ GROUPS = (
           limit_s=1800),
     Group("bench", "measurements beside a peer, in short form",
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "--samples", "30"]),)),
-    Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants")),
+    Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants"),
+          limit_s=3000),
     Group("docs", "what the pages generate, link and say to run", pytest("docs")),
 )  # fmt: skip
 
