@@ -43,6 +43,21 @@ static int decode(struct channels *channels, struct slice payload, bool binary,
                   : ws_legacy_decode_text(payload, ret_msg, err);
 }
 
+/* A kernel drops a request without these in silence, and its client would wait for ever. */
+static int read_header(const struct msg *msg, struct msg_header *ret_header, struct err *err) {
+    struct msg_header header;
+    int result = msg_header_parse(msg->header, &header, err);
+    if (result < 0)
+        return result;
+    if (*header.msg_id && *header.msg_type) {
+        *ret_header = header;
+        return 0;
+    }
+    result = err_set(err, EINVAL, "the header has no %s", *header.msg_id ? "msg_type" : "msg_id");
+    msg_header_finish(&header);
+    return result;
+}
+
 static void on_message(void *context, struct slice payload, bool binary) {
     struct channels *channels = context;
     static struct slice buffers[MSG_BUFFERS_MAX]; /* used by one call at a time on the one thread */
@@ -55,7 +70,7 @@ static void on_message(void *context, struct slice payload, bool binary) {
     if (result == -ENOENT)
         return; /* an unknown channel: ignored, as Jupyter does */
     if (result == 0)
-        result = msg_header_parse(msg.header, &header, &err);
+        result = read_header(&msg, &header, &err);
     if (result < 0) {
         ws_close(channels->ws, 1007, err.text);
         return;

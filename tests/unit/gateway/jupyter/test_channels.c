@@ -149,6 +149,8 @@ static void closes_on_what_is_no_message(void **state) {
         {"{}", 2, false},
         {"{\"header\":{},\"content\":[]}", 26, false},
         {"{\"header\":7,\"content\":{}}", 25, false},
+        {"{\"header\":{\"msg_id\":7,\"msg_type\":\"a\"},\"content\":{}}", 51, false},
+        {"{\"header\":{\"msg_id\":\"a\",\"msg_type\":\"\"},\"content\":{}}", 52, false},
         {"", 0, true},
         {"\0\0\0\1", 4, true},
         {"\xff\xff\xff\xff\xff\xff\xff\xff", 8, true},
@@ -163,12 +165,12 @@ static void closes_on_what_is_no_message(void **state) {
             assert_true(strlen(ws->reason) > 5);
             ws_leave(ws);
         }
-    /* A header of 70 KB, one whose ids are no strings, and an unknown channel. */
+    /* A header of 70 KB, an unknown channel, and one that no client may speak on. */
     char *large = mem_format("{\"header\":{\"msg_id\":\"%070000d\"},\"content\":{}}", 0);
     struct ws *ws = open_ws(&scene, NULL, NULL);
-    send_text(ws, "{\"header\":{\"msg_id\":7,\"msg_type\":[]},\"content\":{}}");
     send_text(ws, "{\"channel\":\"none\",\"header\":{\"msg_id\":\"a\"},\"content\":{}}");
-    send_text(ws, "{\"channel\":\"iopub\",\"header\":{\"msg_id\":\"a\"},\"content\":{}}");
+    send_text(ws, "{\"channel\":\"iopub\",\"header\":{\"msg_id\":\"a\",\"msg_type\":\"status\"},"
+                  "\"content\":{}}");
     assert_int_equal(ws->code, 0);
     send_text(ws, large);
     assert_int_equal(ws->code, 1007);
