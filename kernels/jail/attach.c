@@ -73,7 +73,7 @@ static int open_parent(int root_fd, const char *path, int *ret_fd, const char **
 /* An empty file to mount a file on. */
 static int open_target_file(int root_fd, const char *path, int *ret_fd, struct err *err) {
     cleanup_fd int folder = -1;
-    const char *name;
+    const char *name = "";
     int result = open_parent(root_fd, path, &folder, &name, err);
     if (result < 0)
         return result;
@@ -136,7 +136,7 @@ int attach_tree(int root_fd, const char *source, const char *path, unsigned long
 
 int attach_file(int root_fd, const char *path, const char *content, struct err *err) {
     cleanup_fd int folder = -1;
-    const char *name;
+    const char *name = "";
     int result = open_parent(root_fd, path, &folder, &name, err);
     if (result < 0)
         return result;
@@ -149,7 +149,7 @@ int attach_file(int root_fd, const char *path, const char *content, struct err *
 
 int attach_link(int root_fd, const char *path, const char *target, struct err *err) {
     cleanup_fd int folder = -1;
-    const char *name;
+    const char *name = "";
     int result = open_parent(root_fd, path, &folder, &name, err);
     if (result < 0)
         return result;

@@ -34,7 +34,7 @@ static int go_in(const struct keeper *keeper, struct err *err) {
 
 /* In the new namespace: nothing of the host's stays in it. */
 static int empty_it(struct err *err) {
-    const struct jail_tmpfs root = {.size_bytes = 1024 * 1024, .inodes = 200000, .mode = 0700};
+    const struct jail_tmpfs root = {.size_bytes = 1ULL << 20, .inodes = 200000, .mode = 0700};
     cleanup_fd int fd = -1;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_errno(err, errno, "make / private");

@@ -27,14 +27,14 @@ static int enter(struct jail_build *build, struct err *err) {
     } rows[] = {
         {"core", RLIMIT_CORE, 0},
         {"fsize", RLIMIT_FSIZE, 4ULL << 30},
-        {"memlock", RLIMIT_MEMLOCK, 64 * 1024},
+        {"memlock", RLIMIT_MEMLOCK, 64ULL << 10},
         {"msgqueue", RLIMIT_MSGQUEUE, 0},
         {"nice", RLIMIT_NICE, 0},
         {"nofile", RLIMIT_NOFILE, build->plan->open_files},
         {"nproc", RLIMIT_NPROC, build->plan->pids}, /* of the session's user, so of all its trees */
         {"rtprio", RLIMIT_RTPRIO, 0},
         {"sigpending", RLIMIT_SIGPENDING, 1024},
-        {"stack", RLIMIT_STACK, 8 * 1024 * 1024},
+        {"stack", RLIMIT_STACK, 8ULL << 20},
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < sizeof rows / sizeof rows[0]; i++)

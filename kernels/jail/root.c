@@ -16,7 +16,7 @@ static int enter_root(struct jail_build *build, struct err *err) {
     /* Nothing that is mounted here shows up at the host's, nor the other way. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_errno(err, errno, "make / private");
-    const struct jail_tmpfs skeleton = {.size_bytes = 1024 * 1024, .inodes = 1024, .mode = 0755};
+    const struct jail_tmpfs skeleton = {.size_bytes = 1ULL << 20, .inodes = 1024, .mode = 0755};
     int result = jail_make_tmpfs(&skeleton, &build->root_fd, err);
     if (result < 0)
         return result;

@@ -45,7 +45,7 @@ static size_t read_reference(const char *at, struct slice *ret_name) {
     *ret_name = slice_make(name, size);
     if (size == 0 || (name[0] >= '0' && name[0] <= '9') || (in_braces && name[size] != '}'))
         return 0;
-    return 1 + size + 2 * in_braces;
+    return 1 + size + (in_braces ? 2 : 0);
 }
 
 static char *substitute(const struct strings *environment, const char *text) {

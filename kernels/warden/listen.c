@@ -25,8 +25,8 @@ static char *url_of(const struct params_address *address, int fd) {
 
 int listen_bind(const struct params_address *address, int *ret_fd, char **ret_url,
                 struct err *err) {
-    struct sockaddr_storage wanted;
-    socklen_t size;
+    struct sockaddr_storage wanted = {0};
+    socklen_t size = 0;
     params_address_socket(address, &wanted, &size);
     cleanup_fd int fd = socket(wanted.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int yes = 1;

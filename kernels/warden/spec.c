@@ -1,9 +1,10 @@
 #include "warden/spec.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -117,6 +118,7 @@ static char *find_program(const char *word, const char *prefix) {
 }
 
 static void resolve_program(struct spec *spec) {
+    assert(spec->argv.count > 0);
     char **word = &spec->argv.items[0];
     if (strchr(*word, '/'))
         return;
@@ -187,7 +189,7 @@ int spec_open_files(const struct spec *spec, struct rpc_spec *packet, int *ret_f
             return err_set(err, ENOENT, "%s/kernel.json is gone", spec->folder);
         if (fd < 0)
             continue;
-        strcpy(packet->files[packet->file_count], file_names[i]);
+        snprintf(packet->files[packet->file_count], sizeof packet->files[0], "%s", file_names[i]);
         ret_fds[packet->file_count++] = fd;
     }
     return 0;

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,7 @@ void specs_tell(const struct specs *specs, struct outbox *outbox) {
             continue;
         struct rpc_spec packet = {
             .head.kind = RPC_SPEC, .spec = number, .generation = specs->generation};
-        strcpy(packet.name, spec->name);
+        snprintf(packet.name, sizeof packet.name, "%s", spec->name);
         int fds[RPC_SPEC_FILES_MAX];
         struct err err;
         if (spec_open_files(spec, &packet, fds, &err) < 0)

@@ -22,3 +22,10 @@ struct tree {
     int folder_watch; /* inotify's number of that folder; -1 where there is none */
     unsigned folder_changes;
 };
+
+/* An entry of the jail's list that runs nothing yet. Its end frees it; tree_destroy does where it
+ * was never watched or has been reaped. */
+struct tree *tree_create(struct jail *jail, uint64_t number, const char *name);
+void tree_destroy(struct tree *tree);
+/* NULL where there is none of that number. */
+struct tree *tree_find(const struct warden *warden, uint64_t number);

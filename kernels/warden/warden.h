@@ -1,7 +1,7 @@
 /* warden - what the files of this room share: the one struct of the process.
  *
- * main.c is the table of contents; requests.c answers the gateway; jails.c and trees.c make and end
- * what it asks for; gateway.c keeps a gateway alive. */
+ * main.c is the table of contents; requests.c answers the gateway; jails.c, tree_start.c and
+ * trees.c make and end what it asks for; gateway.c keeps a gateway alive. */
 #pragma once
 
 #include <stdbool.h>
@@ -77,8 +77,10 @@ void jail_end(struct jail *jail, uint32_t end_number);
 void jail_end_if_empty(struct jail *jail);
 void jails_end_all(struct warden *warden);
 
-/* -- trees.c */
+/* -- tree_start.c */
 int tree_start(struct warden *warden, const struct rpc_packet *request, struct err *err);
+
+/* -- trees.c */
 int tree_signal(struct warden *warden, const struct rpc_tree_signal *request, struct err *err);
 int tree_kill(struct warden *warden, const struct rpc_tree_kill *request, struct err *err);
 void trees_kill_all(struct jail *jail);
