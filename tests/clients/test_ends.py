@@ -14,6 +14,7 @@ import types
 import cellblock
 import peer
 import pytest
+import reports
 import requests
 from channels import PATIENCE_S, Channels
 from rest import Rest
@@ -170,13 +171,20 @@ def test_many_deaths_leave_no_zombie(serve, rest):
 
 
 def start_three(server):
-    """An idle kernel with children, one that is busy, and one that is starting."""
+    """An idle kernel with children, one that is busy, and one that is starting: a socket to the
+    busy one."""
     rest = Rest(server)
     start_daemon(server, rest.start_kernel())
     busy = Channels(server, rest.start_kernel())
     busy.until_kind("stream", busy.execute("print('on', flush=True)\nwhile True: pass"))
     rest.start_kernel(name="slow")
     return busy
+
+
+def note_killed(program, **which):
+    """Its silence is not to be taken for a crash."""
+    if cellblock.REPORTS.is_dir():
+        reports.note_killed(cellblock.REPORTS, program, **which)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -210,6 +218,7 @@ def reap_orphans():
 def test_a_killed_warden_takes_everything_along(start_serve, kernels):
     server = start_serve(kernels=kernels)
     busy = start_three(server)
+    kernel_ids = Rest(server).kernel_ids()
     lives = Lives(server)
     server.process.kill()
     server.returncode = server.process.wait()
@@ -222,6 +231,9 @@ def test_a_killed_warden_takes_everything_along(start_serve, kernels):
     cellblock.wait_until(is_over, PATIENCE_S, "nothing left")
     lives.close()
     busy.cut()
+    note_killed("warden", pid=server.pid)
+    for kernel_id in kernel_ids:
+        note_killed("init", tag=kernel_id)
 
 
 def test_a_killed_gateway_is_replaced(start_serve, kernels):
@@ -233,6 +245,7 @@ def test_a_killed_gateway_is_replaced(start_serve, kernels):
         os.kill(old, signal.SIGKILL)
         cellblock.wait_until(lambda: not lives.living(), PATIENCE_S, "the jails gone")
         lives.check_gone()
+    note_killed("gateway", pid=old)
     busy.cut()
     rest = Rest(server)
 
