@@ -12,7 +12,7 @@
 #include "wire/multipart.h"
 #include "wire/sign.h"
 
-enum { PARTS_MAX = 64 };
+enum { PARTS_MAX = 64, LINGER_MS = 2000 };
 
 static const enum msg_channel channel_of[CONNECTION_PORT_COUNT] = {
     [CONNECTION_SHELL] = MSG_SHELL,
@@ -207,6 +207,10 @@ static void bind_socket(struct played *played, int port) {
     snprintf(endpoint, sizeof endpoint, "ipc://%s/k-%d", played->folder, port + 1);
     void *socket = zmq_socket(played->rig->zmq_of_kernels, types[port]);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &none, sizeof none);
+    /* What was sent is sent on after a close, but where libzmq finds no end with a peer that left.
+     */
+    int linger_ms = LINGER_MS;
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
     int received = played->rig->small_queues ? 1 : none;
     zmq_setsockopt(socket, ZMQ_RCVHWM, &received, sizeof received);
     int result = zmq_bind(socket, endpoint);
@@ -219,7 +223,7 @@ void played_hang_up(struct played *played) {
     for (int port = 0; port < CONNECTION_PORT_COUNT; port++) {
         loop_zmq_destroy(played->watches[port]);
         if (played->sockets[port])
-            zmq_close(played->sockets[port]); /* what was sent is sent on */
+            zmq_close(played->sockets[port]);
         played->sockets[port] = NULL;
         played->watches[port] = NULL;
     }
