@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -55,6 +56,8 @@ static const struct rule rules[] = {
     {#name, 0, code, 1, {CONDITION(index, mask, value)}},
 #define DENY_ARGS(name, index, mask, value, index2, mask2, value2, code)                           \
     {#name, 0, code, 2, {CONDITION(index, mask, value), CONDITION(index2, mask2, value2)}},
+#define DENY_SET(name, index, mask, value, pointer, code)                                          \
+    {#name, 0, code, 2, {CONDITION(index, mask, value), {pointer, SCMP_CMP_NE, 0, 0}}},
 #define ALLOW_ONLY(...)
 #include "jail/seccomp.def"
 };
@@ -72,6 +75,7 @@ static const struct allowance allowances[] = {
 #define DENY(...)
 #define DENY_ARG(...)
 #define DENY_ARGS(...)
+#define DENY_SET(...)
 #define ALLOW_ONLY(name, index, code, ...)                                                         \
     {SYS_##name, index, code, COUNT_VALUES(__VA_ARGS__), {__VA_ARGS__}},
 #include "jail/seccomp.def"

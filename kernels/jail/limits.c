@@ -25,12 +25,11 @@ static int enter(struct jail_build *build, struct err *err) {
         int which;
         uint64_t most;
     } rows[] = {
-        {"core", RLIMIT_CORE, 0},
+        {"core", RLIMIT_CORE, 1}, /* no file, and no helper of the host either: core(5) */
         {"fsize", RLIMIT_FSIZE, 4ULL << 30},
         {"memlock", RLIMIT_MEMLOCK, 64ULL << 10},
         {"msgqueue", RLIMIT_MSGQUEUE, 0},
         {"nice", RLIMIT_NICE, 0},
-        {"nofile", RLIMIT_NOFILE, build->plan->open_files},
         {"nproc", RLIMIT_NPROC, build->plan->pids}, /* of the session's user, so of all its trees */
         {"rtprio", RLIMIT_RTPRIO, 0},
         {"sigpending", RLIMIT_SIGPENDING, 1024},
@@ -43,3 +42,9 @@ static int enter(struct jail_build *build, struct err *err) {
 }
 
 const struct jail_step step_limits = {"limits", enter};
+
+static int enter_open_files(struct jail_build *build, struct err *err) {
+    return set_one("nofile", RLIMIT_NOFILE, build->plan->open_files, err);
+}
+
+const struct jail_step step_open_files = {"open files", enter_open_files};

@@ -1,6 +1,6 @@
 /* steps - the order. What needs privileges comes before they go, what needs the host's files before
  * the root is changed, what the filter refuses before the filter; then close_range, which takes
- * every descriptor with it, and the limits, which what comes before could not keep. */
+ * every descriptor with it, and the limit of descriptors, which nobody could keep before. */
 #include "jail/steps.h"
 
 /* clang-format off */
@@ -17,9 +17,10 @@ static const struct jail_step *const steps[] = {
     &step_pivot,
     &step_privileges,
     &step_keyring,
+    &step_limits,
     &step_filter,
     &step_descriptors,
-    &step_limits,
+    &step_open_files,
 };
 /* clang-format on */
 

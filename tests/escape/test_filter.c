@@ -42,7 +42,8 @@ static void refuses_what_leads_out(void **state) {
         "fsopen EPERM\nunshare EPERM\nclone EPERM\nclone3 ENOSYS\nsetns EPERM\nptrace EPERM\n"
         "process_vm_readv EPERM\nkcmp EPERM\nkeyctl EPERM\nadd_key EPERM\nbpf EPERM\n"
         "perf_event_open EPERM\nuserfaultfd EPERM\nio_uring_setup EPERM\nmemfd_secret EPERM\n"
-        "name_to_handle_at EPERM\npersonality EPERM\nsethostname EPERM\nsetuid EPERM\n"
+        "name_to_handle_at EPERM\ncore_limit ok\ncore_limit_is 1\nother_limit ok\n"
+        "personality EPERM\nsethostname EPERM\nsetuid EPERM\n"
         "setgroups EPERM\ncapset EPERM\nmknod EPERM\nmkfifo ok\nmerge EPERM\nsti EPERM\n"
         "sti_high EPERM\naf_alg EAFNOSUPPORT\naf_vsock EAFNOSUPPORT\naf_packet EAFNOSUPPORT\n"
         "netlink_generic EAFNOSUPPORT\nnetlink_route ok\nraw EPERM\nunknown ENOSYS\n";

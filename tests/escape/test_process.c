@@ -66,7 +66,7 @@ static void shares_ipc_with_its_own_trees_only(void **state) {
 static void has_limits(void **state) {
     (void)state;
     assert_string_equal(rig_probe(&rig, 1, "limits"),
-                        "core 0 0\nfsize 4294967296 4294967296\nmemlock 65536 65536\n"
+                        "core 1 1\nfsize 4294967296 4294967296\nmemlock 65536 65536\n"
                         "msgqueue 0 0\nnice 0 0\nnofile 100 100\nnproc 40 40\nrtprio 0 0\n"
                         "stack 8388608 8388608\nsigpending 1024 1024\n");
     int made;

@@ -16,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -105,6 +106,11 @@ int probe_calls(char **argv) {
     say("io_uring_setup", syscall(SYS_io_uring_setup, 8, (char[256]){0}));
     say("memfd_secret", syscall(SYS_memfd_secret, 0));
     say("name_to_handle_at", name_a_file());
+    struct rlimit core = {0, 0};
+    say("core_limit", setrlimit(RLIMIT_CORE, &core));
+    getrlimit(RLIMIT_CORE, &core);
+    printf("core_limit_is %d\n", (int)core.rlim_cur);
+    say("other_limit", setrlimit(RLIMIT_NOFILE, &(struct rlimit){50, 50}));
     say("personality", syscall(SYS_personality, 0x0400000));
     say("sethostname", sethostname("x", 1));
     say("setuid", setuid(0));
