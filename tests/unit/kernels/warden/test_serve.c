@@ -324,6 +324,28 @@ static void keeps_its_descriptors_over_many_jails(void **state) {
     assert_int_equal(rig_count_processes(&rig), 1);
 }
 
+static void holds_as_many_jails_as_it_may(void **state) {
+    (void)state;
+    int before = count_fds_at_rest();
+    struct err err;
+    for (uint8_t id = 1; id <= 60; id++) {
+        rig_create_jail(&rig, id);
+        assert_int_equal(rig_start_tree(&rig, id, id, "bind", "{}", nothing, &err), 0);
+    }
+    struct rpc_jail_create more = {.head.kind = RPC_JAIL_CREATE, .jail = {61}};
+    expect_error(rig_request(&rig, &more, nothing, &err), EAGAIN, &err,
+                 "create jail: max_kernels: there are 60 jails");
+    for (int i = 0; i < 60; i++) {
+        rig_await(&rig, RPC_TREE_SOCKETS);
+        rpc_packet_close(rig.packet);
+    }
+    assert_true(count_fds_at_rest() <= before + 60 * 8);
+    for (uint8_t id = 1; id <= 60; id++)
+        assert_int_equal(rig_end_jail(&rig, id), 0);
+    assert_int_equal(count_fds_at_rest(), before);
+    assert_int_equal(rig_count_processes(&rig), 1);
+}
+
 int main(void) {
     if (geteuid() != 0)
         return 77;
@@ -340,6 +362,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gives_up_on_a_gateway_that_always_dies, set_up,
                                         tear_down_failed),
         TEST(keeps_its_descriptors_over_many_jails),
+        TEST(holds_as_many_jails_as_it_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
