@@ -112,8 +112,10 @@ static int zmq_error(struct err *err, const char *what) {
 }
 
 static int start_monitor(struct wire *wire, struct err *err) {
-    char endpoint[64];
-    snprintf(endpoint, sizeof endpoint, "inproc://monitor-%p", (void *)wire);
+    /* Never a name again: ZeroMQ lets go of one on a thread of its own, some time after. */
+    char endpoint[80];
+    snprintf(endpoint, sizeof endpoint, "inproc://monitor-%s-%s", wire->link->identity,
+             msg_channel_name(wire->channel));
     if (zmq_socket_monitor(wire->socket, endpoint,
                            ZMQ_EVENT_CONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                                ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
