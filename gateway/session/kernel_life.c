@@ -144,6 +144,12 @@ static void time_out_jail(struct kernel *kernel) {
     die(kernel);
 }
 
+/* What it said before has been passed on by now, and nothing more will come. */
+static void stop_for_failure(struct kernel *kernel) {
+    loop_timer_stop(kernel->probe);
+    kernel_kill_tree(kernel);
+}
+
 static void end_for_restart(struct kernel *kernel) {
     kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     drop_link(kernel);
@@ -195,18 +201,18 @@ static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
                         [RESTART] = stop_for_restart,
                         [DELETE] = end},
     [LIFE_LINKING] = {[LINKED] = begin_probing,
-                      [LINK_FAILED] = kernel_kill_tree,
+                      [LINK_FAILED] = stop_for_failure,
                       [TREE_ENDED] = die,
                       [TIMED_OUT] = stop_for_timeout,
                       [RESTART] = stop_for_restart,
                       [DELETE] = end},
     [LIFE_PROBING] = {[ANSWERED] = become_ready,
-                      [LINK_FAILED] = kernel_kill_tree,
+                      [LINK_FAILED] = stop_for_failure,
                       [TREE_ENDED] = drain,
                       [TIMED_OUT] = stop_for_timeout,
                       [RESTART] = stop_for_restart,
                       [DELETE] = end},
-    [LIFE_READY] = {[LINK_FAILED] = kernel_kill_tree,
+    [LIFE_READY] = {[LINK_FAILED] = stop_for_failure,
                     [TREE_ENDED] = drain,
                     [TIMED_OUT] = stop_for_shutdown,
                     [RESTART] = stop_for_restart,
@@ -246,6 +252,8 @@ void kernel_on_linked(void *context) {
 
 void kernel_on_link_failed(void *context, const struct err *err) {
     struct kernel *kernel = context;
+    if (kernel->life == LIFE_STOPPING)
+        return; /* another of its sockets; the first one told why */
     enum reason reason = kernel->life == LIFE_LINKING ? REASON_failed : REASON_lost;
     kernel_set_fate(kernel, reason, slice_from_text(err->text));
     kernel_happen(kernel, LINK_FAILED);

@@ -182,7 +182,9 @@ struct kernel *rig_start(struct rig *rig) {
 
 struct kernel *rig_start_ready(struct rig *rig) {
     struct kernel *kernel = rig_start(rig);
-    UNTIL(rig, is_state(kernel, "idle"));
+    UNTIL(rig, !is_state(kernel, "starting"));
+    if (kernel_reason(kernel))
+        fail_msg("%s", kernel_reason(kernel));
     return kernel;
 }
 
