@@ -24,6 +24,8 @@ struct slice http_request_query(const struct http_request *request) {
 struct slice http_request_header(const struct http_request *request, const char *name) {
     if (strcmp(name, "Authorization") == 0)
         return absent_or(request->authorization);
+    if (strcmp(name, "User-Agent") == 0)
+        return absent_or(request->user_agent);
     assert_string_equal(name, "Sec-WebSocket-Protocol");
     return absent_or(request->subprotocols);
 }

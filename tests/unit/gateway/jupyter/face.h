@@ -19,7 +19,8 @@ struct face {
 
 /* What the http room would make of a client's request. */
 struct http_request {
-    const char *method, *path, *query, *authorization, *subprotocols; /* NULL: absent */
+    const char *method, *path, *query, *authorization, *subprotocols,
+        *user_agent; /* NULL: absent */
     struct slice body;
     bool is_websocket;
     void *context;

@@ -224,6 +224,92 @@ static void closes_with_1000_for_what_is_over(void **state) {
     end(&scene);
 }
 
+/* GatewayKernelClient shows nothing but the path, and must not be answered before the kernel is. */
+static void ask_impatiently(struct scene *scene, struct http_request *request, char path[160]) {
+    snprintf(path, 160, "/t/secret%s", scene->path);
+    *request = (struct http_request){.method = "GET", .path = path, .is_websocket = true};
+    ask_whole(&scene->face, request);
+}
+
+static void holds_the_upgrade_of_an_impatient_client(void **state) {
+    (void)state;
+    struct scene scene;
+    struct http_request first, second, gone, patient;
+    char path[160];
+    begin(&scene);
+    ask_impatiently(&scene, &first, path);
+    ask_impatiently(&scene, &gone, path);
+    ask_impatiently(&scene, &second, path);
+    assert_int_equal(first.answers, 0);
+    request_leave(&gone);
+    /* Whoever shows anything else is answered at once. */
+    static const struct http_request others[] = {
+        {.query = "session_id=x"},
+        {.subprotocols = WS_V1_SUBPROTOCOL},
+        {.user_agent = "Python/3.11 websockets"},
+        {.authorization = "token secret"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        patient = others[i];
+        patient.method = "GET";
+        patient.path = path;
+        patient.is_websocket = true;
+        ask_whole(&scene.face, &patient);
+        assert_int_equal(patient.status, 101);
+        ws_leave(patient.ws);
+    }
+    UNTIL(&scene.face.rig, first.answers && second.answers);
+    assert_true(is_state(scene.kernel, "idle"));
+    assert_int_equal(first.status, 101);
+    send_text(first.ws, EXECUTE("a"));
+    struct played *played = played_newest(&scene.face.rig);
+    UNTIL(&scene.face.rig, played_got(played, "a"));
+    played_serve(played, played_got(played, "a"));
+    UNTIL(&scene.face.rig, first.ws->count == 3 && second.ws->count == 2);
+    ws_leave(first.ws);
+    ws_leave(second.ws);
+    end(&scene);
+}
+
+static void refuses_the_upgrade_of_a_kernel_that_died(void **state) {
+    (void)state;
+    struct scene scene;
+    struct http_request waiting, late;
+    char path[160];
+    begin(&scene);
+    scene.face.rig.no_sockets = true;
+    ask_impatiently(&scene, &waiting, path);
+    UNTIL(&scene.face.rig, played_newest(&scene.face.rig));
+    played_die(played_newest(&scene.face.rig), RPC_CAUSE_FAILED, 0, "no such interpreter");
+    UNTIL(&scene.face.rig, waiting.answers);
+    expect_error(&waiting, 500, "kernel_dead");
+    assert_string_equal(answer_text(&waiting, "message"),
+                        "the kernel could not be started: no such interpreter");
+    request_finish(&waiting);
+    ask_impatiently(&scene, &late, path);
+    expect_error(&late, 500, "kernel_dead");
+    request_finish(&late);
+    struct ws *ws = open_ws(&scene, "session_id=x", NULL); /* others hear it as a message */
+    assert_true(has(ws, "\"execution_state\":\"dead\""));
+    ws_leave(ws);
+    end(&scene);
+}
+
+static void refuses_the_upgrade_of_a_kernel_that_is_deleted(void **state) {
+    (void)state;
+    struct scene scene;
+    struct http_request waiting;
+    struct waiter deletion;
+    char path[160];
+    begin(&scene);
+    ask_impatiently(&scene, &waiting, path);
+    kernel_delete(scene.kernel, waiter_init(&deletion));
+    expect_error(&waiting, 404, "kernel_not_found");
+    UNTIL(&scene.face.rig, deletion.told);
+    request_finish(&waiting);
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(needs_an_upgrade),
@@ -232,6 +318,9 @@ int main(void) {
         cmocka_unit_test(relays_v1),
         cmocka_unit_test(closes_on_what_is_no_message),
         cmocka_unit_test(closes_with_1000_for_what_is_over),
+        cmocka_unit_test(holds_the_upgrade_of_an_impatient_client),
+        cmocka_unit_test(refuses_the_upgrade_of_a_kernel_that_died),
+        cmocka_unit_test(refuses_the_upgrade_of_a_kernel_that_is_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
