@@ -7,6 +7,7 @@
 static const struct jail_step *const steps[] = {
     &step_namespaces,
     &step_oom,
+    &step_audit,
     &step_root,
     &step_system,
     &step_etc,
