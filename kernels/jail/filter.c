@@ -10,6 +10,8 @@
 #include <linux/audit.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>

@@ -46,7 +46,7 @@ static void refuses_what_leads_out(void **state) {
         "personality EPERM\nsethostname EPERM\nsetuid EPERM\n"
         "setgroups EPERM\ncapset EPERM\nmknod EPERM\nmkfifo ok\nmerge EPERM\nsti EPERM\n"
         "sti_high EPERM\naf_alg EAFNOSUPPORT\naf_vsock EAFNOSUPPORT\naf_packet EAFNOSUPPORT\n"
-        "netlink_generic EAFNOSUPPORT\nnetlink_route ok\nraw EPERM\nunknown ENOSYS\n";
+        "netlink_generic EPROTONOSUPPORT\nnetlink_route ok\nraw EPERM\nunknown ENOSYS\n";
     assert_string_equal(rig_probe(&rig, 1, "calls"), expected);
 }
 
