@@ -30,7 +30,10 @@ def run(junit, status=0, body="", **options):
 
 def test_green():
     outcome = run(PASSED)
-    assert (outcome.passed, outcome.failed) == (2, [])  # the test, and the reports' check
+    assert (outcome.passed, outcome.failed) == (
+        2,
+        [],
+    )  # the test, and the reports' check
 
 
 def test_a_failure_is_named():
@@ -82,3 +85,17 @@ def test_the_last_line(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "FAILED   b: x"
     assert lines[-1] == "4 passed, 1 failed"
+
+
+def test_every_command_of_a_group_counts():
+    def second(path, _words):
+        return [sys.executable, "-c", f"open({str(path)!r}, 'w').write({FAILED!r})"]
+
+    assert run(PASSED, more=(second,)).failed == ["made-up: a.bad"]
+
+
+def test_a_second_command_that_fails_without_a_name():
+    def second(_path, _words):
+        return [sys.executable, "-c", "import sys; sys.exit(5)"]
+
+    assert run(PASSED, more=(second,)).failed == ["made-up: its command left with 5"]
