@@ -31,7 +31,7 @@
 #include "http/ws_codec.h"
 #include "loop/loop.h"
 
-enum { GUARD_MS = 20000 };
+enum { GUARD_MS = 60000 };
 
 static const struct http_limits roomy = {
     .head = 16384,
