@@ -13,9 +13,6 @@
 
 enum { PROBE_MS = 100 };
 
-/* A message that is too large for a client's queue is still read, so that this can be said. */
-enum { PARTS_OF_A_QUEUE = 4 };
-
 /* -- waiters ---------------------------------------------------------------------------------- */
 
 /* Whoever is told may come back with something else to wait for, or take others off the list. */
@@ -238,9 +235,9 @@ void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet) {
         return;
     struct link_events events = kernel_link_events;
     events.context = kernel;
-    kernel->link_to_kernel = link_create_take(
-        kernel->context->loop, kernel->context->zmq, slice_from_text(kernel->key), packet->fds,
-        (int64_t)kernel->context->params->ws_queue_bytes * PARTS_OF_A_QUEUE, &events);
+    kernel->link_to_kernel =
+        link_create_take(kernel->context->loop, kernel->context->zmq, slice_from_text(kernel->key),
+                         packet->fds, (int64_t)kernel->context->params->ws_queue_bytes, &events);
     for (size_t i = 0; i < packet->fd_count; i++)
         packet->fds[i] = -1;
     kernel->life = LIFE_LINKING;
@@ -392,6 +389,7 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
 }
 
 void kernel_destroy(struct kernel *kernel) {
+    assert(list_is_empty(&kernel->clients));
     drop_link(kernel);
     loop_timer_destroy(kernel->deadline);
     loop_timer_destroy(kernel->probe);

@@ -22,7 +22,8 @@ struct kernels_context {
 };
 
 struct kernels *kernels_create(const struct kernels_context *context);
-/* Forgets every kernel at once: the warden ends what is left of them. Waiters are not told. */
+/* Forgets every kernel at once: the warden ends what is left of them. Waiters are not told, clients
+ * must be detached, and the warden's answers must not be read any more. */
 void kernels_destroy(struct kernels *kernels);
 
 struct kernel_start {

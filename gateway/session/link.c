@@ -64,7 +64,8 @@ static void check_lost(struct link *link) {
     err_set(&err, EPIPE,
             "the kernel's %s connection was closed by it, or by a part of a message above %lld "
             "bytes",
-            msg_channel_name(closed->channel), (long long)link->part_max);
+            msg_channel_name(closed->channel),
+            (long long)link->message_max * LINK_PARTS_OF_A_MESSAGE);
     link->events.on_failed(link->events.context, &err);
 }
 
@@ -115,11 +116,11 @@ size_t link_queued_bytes(const struct link *link) {
 /* -- life ------------------------------------------------------------------------------------- */
 
 struct link *link_create_take(struct loop *loop, void *zmq, struct slice key, const int *sockets,
-                              int64_t part_max, const struct link_events *events) {
+                              int64_t message_max, const struct link_events *events) {
     struct link *link = mem_zalloc(1, sizeof *link);
     link->loop = loop;
     link->zmq = zmq;
-    link->part_max = part_max;
+    link->message_max = message_max;
     link->events = *events;
     link->signer = signer_create(key);
     link->flow = flow_create();

@@ -31,9 +31,10 @@ struct link_events {
 
 /* sockets are O_PATH descriptors of unix sockets in the order of enum connection_port, owned by the
  * link from here on (all five of them). key signs. zmq is the process's one ZeroMQ context. A
- * kernel that sends a larger part of a message than part_max bytes loses its connection. */
+ * larger message than message_max bytes is told without being verified, so that its loss can be
+ * told; a part of one that is four times as large ends the connection. */
 struct link *link_create_take(struct loop *loop, void *zmq, struct slice key, const int *sockets,
-                              int64_t part_max, const struct link_events *events);
+                              int64_t message_max, const struct link_events *events);
 void link_destroy(struct link *link);
 
 /* Sends to the kernel on msg->channel, copying. Only after on_linked. */

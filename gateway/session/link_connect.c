@@ -138,7 +138,8 @@ static void set_options(struct wire *wire) {
     set_int(wire->socket, ZMQ_SNDHWM, 0);
     set_int(wire->socket, ZMQ_RCVHWM, 0);
     set_int(wire->socket, ZMQ_RECONNECT_IVL, NEVER_MS);
-    zmq_setsockopt(wire->socket, ZMQ_MAXMSGSIZE, &link->part_max, sizeof link->part_max);
+    int64_t part_max = link->message_max * LINK_PARTS_OF_A_MESSAGE;
+    zmq_setsockopt(wire->socket, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
     if (wire->channel == MSG_IOPUB)
         zmq_setsockopt(wire->socket, ZMQ_SUBSCRIBE, "", 0);
     else

@@ -11,6 +11,9 @@
 #include "wire/connection.h"
 #include "wire/sign.h"
 
+/* How many times message_max a part of a message may have, until ZeroMQ reads no more of it. */
+enum { LINK_PARTS_OF_A_MESSAGE = 4 };
+
 struct wire {
     struct link *link;
     enum msg_channel channel;
@@ -27,7 +30,7 @@ enum link_phase { LINK_CONNECTING, LINK_LINKED, LINK_DRAINING };
 struct link {
     struct loop *loop;
     void *zmq;
-    int64_t part_max;
+    int64_t message_max; /* bytes */
     struct link_events events;
     struct signer *signer;
     struct flow *flow;

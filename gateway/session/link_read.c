@@ -7,7 +7,11 @@
 #include "session/link_parts.h"
 #include "wire/multipart.h"
 
-enum { PARTS_MAX = MSG_BUFFERS_MAX + 32, MESSAGES_A_TURN = 64 };
+enum {
+    PARTS_MAX = MSG_BUFFERS_MAX + 32,
+    MESSAGES_A_TURN = 64,
+    BYTES_A_TURN = 1024 * 1024, /* a millisecond or two: other kernels wait meanwhile */
+};
 
 struct received {
     zmq_msg_t parts[PARTS_MAX];
@@ -50,7 +54,8 @@ static int read_message(struct wire *wire, struct received *received, struct err
         return err_set(err, EMSGSIZE, "a message of more than %d parts", PARTS_MAX);
     int result =
         multipart_read(received->slices, received->count, &identities, &signature, &msg, err);
-    if (result == 0)
+    /* What is too large to be passed on is not worth the time: of it only the headers count. */
+    if (result == 0 && msg_size(&msg) <= (size_t)link->message_max)
         result = signer_verify(link->signer, &msg, signature, err);
     struct msg_header header = {0}, parent = {0};
     if (result == 0)
@@ -66,24 +71,31 @@ static int read_message(struct wire *wire, struct received *received, struct err
     return result;
 }
 
-/* True where a message was there. */
-static bool read_one(struct wire *wire) {
+/* The bytes of what was read; 0 where nothing was there. */
+static size_t read_one(struct wire *wire) {
     static struct received received; /* large, and used by one call at a time on the one thread */
     if (!receive_parts(wire->socket, &received))
-        return false;
+        return 0;
     struct err err;
     if (read_message(wire, &received, &err) < 0) {
         err_wrap(&err, "%s message of the kernel", msg_channel_name(wire->channel));
         wire->link->events.on_refused(wire->link->events.context, &err);
     }
-    for (size_t i = 0; i < received.count; i++)
+    size_t bytes = 1;
+    for (size_t i = 0; i < received.count; i++) {
+        bytes += received.slices[i].size;
         zmq_msg_close(&received.parts[i]);
-    return true;
+    }
+    return bytes;
 }
 
 bool link_read(struct wire *wire) {
-    int count = 0;
-    while (count < MESSAGES_A_TURN && read_one(wire))
-        count++;
-    return count == MESSAGES_A_TURN;
+    size_t bytes = 0;
+    for (int count = 0; count < MESSAGES_A_TURN && bytes < BYTES_A_TURN; count++) {
+        size_t read = read_one(wire);
+        if (!read)
+            return false;
+        bytes += read;
+    }
+    return true;
 }
