@@ -121,6 +121,7 @@ struct link *link_create_take(struct loop *loop, void *zmq, struct slice key, co
     link->loop = loop;
     link->zmq = zmq;
     link->message_max = message_max;
+    link->retry_ms = 1;
     link->events = *events;
     link->signer = signer_create(key);
     link->flow = flow_create();

@@ -14,7 +14,8 @@
 #include "loop/loop.h"
 #include "session/link_parts.h"
 
-enum { CONNECT_RETRY_MS = 1 };
+/* Between bind and listen lie microseconds; a kernel that never listens costs little. */
+enum { CONNECT_RETRY_MAX_MS = 64 };
 
 /* Beyond the end of any session, with room for the jitter that ZeroMQ adds: a connection is never
  * made again. (-1 would say so too, but then what a dead kernel had sent is thrown away.) */
@@ -81,10 +82,24 @@ static void note_success(struct wire *wire) {
     check_connected(wire->link);
 }
 
+/* The last one stands for all others. */
+static const struct {
+    uint16_t event;
+    const char *words;
+} failures[] = {
+    {ZMQ_EVENT_CONNECT_RETRIED, "the connection was not taken"},
+    {ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, "the connection was closed within ZeroMQ's handshake"},
+    {ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, "what answers does not speak ZeroMQ's protocol"},
+    {ZMQ_EVENT_DISCONNECTED, "the connection was closed"},
+};
+
 static void note_failure(struct wire *wire, uint16_t event) {
     struct err err;
-    err_set(&err, ECONNREFUSED, "connect to the kernel's %s socket: ZeroMQ event %u",
-            msg_channel_name(wire->channel), event);
+    size_t at = 0;
+    while (at + 1 < sizeof failures / sizeof *failures && failures[at].event != event)
+        at++;
+    err_set(&err, ECONNREFUSED, "connect to the kernel's %s socket: %s",
+            msg_channel_name(wire->channel), failures[at].words);
     link_finish_monitor(wire);
     fail(wire->link, &err);
 }
@@ -188,13 +203,19 @@ static int connect_wire(struct wire *wire, struct err *err) {
     return result;
 }
 
+static void try_again(struct link *link) {
+    loop_timer_start(link->timer, link->retry_ms);
+    if (link->retry_ms < CONNECT_RETRY_MAX_MS)
+        link->retry_ms *= 2;
+}
+
 void link_connect_next(struct link *link) {
     for (int i = 0; i < MSG_CHANNEL_COUNT; i++) {
         struct wire *wire = &link->wires[i];
         struct err err = {0};
         int result = wire->socket ? 0 : connect_wire(wire, &err);
         if (result == -EAGAIN && !err.code)
-            loop_timer_start(link->timer, CONNECT_RETRY_MS); /* the kernel's deadline bounds it */
+            try_again(link); /* the kernel's deadline bounds it */
         else if (result < 0)
             fail(link, &err);
         if (result < 0)

@@ -37,6 +37,7 @@ struct link {
     struct wire wires[MSG_CHANNEL_COUNT];
     enum link_phase phase;
     struct loop_timer *timer; /* see on_timer */
+    int64_t retry_ms;         /* until the next try to connect */
     int64_t drain_until_ms;
     unsigned lost_checks; /* one after another that found a connection closed */
     char identity[ID_TEXT_SIZE];
