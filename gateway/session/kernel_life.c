@@ -118,22 +118,26 @@ static void drain(struct kernel *kernel) {
     link_drain(kernel->link_to_kernel);
 }
 
+/* Its fate is set; what it still says is as good as nothing. */
+static void stop(struct kernel *kernel) {
+    drop_link(kernel);
+    kernel_kill_tree(kernel);
+}
+
 static void stop_for_timeout(struct kernel *kernel) {
     char sentence[ERR_TEXT_MAX];
     snprintf(sentence, sizeof sentence,
              "the kernel did not answer within %lld ms (launch_timeout_ms)",
              (long long)kernel->launch_timeout_ms);
     kernel_set_fate(kernel, REASON_timeout, slice_from_text(sentence));
-    drop_link(kernel);
-    kernel_kill_tree(kernel);
+    stop(kernel);
 }
 
-/* It does not heed a shutdown_request; what it still says is as good as nothing. */
+/* It does not heed a shutdown_request. */
 static void stop_for_shutdown(struct kernel *kernel) {
     kernel_set_fate(kernel, REASON_timeout,
                     SLICE_LITERAL("the kernel did not shut down within grace_ms"));
-    drop_link(kernel);
-    kernel_kill_tree(kernel);
+    stop(kernel);
 }
 
 static void time_out_jail(struct kernel *kernel) {
@@ -201,17 +205,20 @@ static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
                       [LINK_FAILED] = stop_for_failure,
                       [TREE_ENDED] = die,
                       [TIMED_OUT] = stop_for_timeout,
+                      [FLOODED] = stop,
                       [RESTART] = stop_for_restart,
                       [DELETE] = end},
     [LIFE_PROBING] = {[ANSWERED] = become_ready,
                       [LINK_FAILED] = stop_for_failure,
                       [TREE_ENDED] = drain,
                       [TIMED_OUT] = stop_for_timeout,
+                      [FLOODED] = stop,
                       [RESTART] = stop_for_restart,
                       [DELETE] = end},
     [LIFE_READY] = {[LINK_FAILED] = stop_for_failure,
                     [TREE_ENDED] = drain,
                     [TIMED_OUT] = stop_for_shutdown,
+                    [FLOODED] = stop,
                     [RESTART] = stop_for_restart,
                     [DELETE] = end},
     [LIFE_DRAINING] = {[DRAINED] = die, [RESTART] = launch_again, [DELETE] = end},
@@ -273,6 +280,16 @@ void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet
     kernel_forget_tree(kernel);
     kernel_read_fate(kernel, packet);
     kernel_happen(kernel, TREE_ENDED);
+}
+
+void kernel_on_flood(struct kernel *kernel, size_t held) {
+    char sentence[ERR_TEXT_MAX];
+    snprintf(sentence, sizeof sentence,
+             "the kernel sent more than could be passed on: the gateway holds %zu bytes, "
+             "gateway_memory_bytes allows %llu",
+             held, (unsigned long long)kernel->context->params->gateway_memory_bytes);
+    kernel_set_fate(kernel, REASON_output, slice_from_text(sentence));
+    kernel_happen(kernel, FLOODED);
 }
 
 void kernel_on_shutdown(struct kernel *kernel, bool restarts) {

@@ -35,6 +35,7 @@ enum happening {
     TREE_ENDED,
     DRAINED,
     TIMED_OUT,
+    FLOODED,
     RESTART,
     DELETE,
     HAPPENING_COUNT
@@ -90,6 +91,7 @@ struct kernel {
     char *busy_with; /* msg_id of what keeps it busy beside requests; NULL: nothing */
     bool shutdown_asked, shutdown_restarts; /* by a client's shutdown_request */
     unsigned refused, left_out, dropped;    /* messages; see kernel_complain */
+    unsigned pressed_looks;                 /* see flood.c */
     int64_t last_activity_us;
 };
 
@@ -101,6 +103,8 @@ void kernel_on_sockets(struct kernel *kernel, struct rpc_packet *packet);
 void kernel_on_tree_ended(struct kernel *kernel, const struct rpc_packet *packet);
 /* The kernel said something that answers the gateway's own requests. */
 void kernel_on_answer(struct kernel *kernel, enum msg_channel channel);
+/* The gateway holds so many bytes, and this kernel, which is linked, goes on sending. */
+void kernel_on_flood(struct kernel *kernel, size_t held);
 /* A client sent a shutdown_request. */
 void kernel_on_shutdown(struct kernel *kernel, bool restarts);
 /* Dead, or about to be: its fate says why. */

@@ -4,10 +4,12 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "session/flood.h"
 #include "session/kernel_parts.h"
 
 struct kernels {
     struct kernels_context context;
+    struct flood *flood;
     struct list all;    /* of struct kernel, oldest first */
     struct map by_id;   /* those that clients may see */
     struct map by_tree; /* key: the eight bytes of a tree's number */
@@ -21,6 +23,7 @@ struct kernels *kernels_create(const struct kernels_context *context) {
     list_init(&kernels->all);
     map_init(&kernels->by_id, id_seed());
     map_init(&kernels->by_tree, 0);
+    kernels->flood = flood_create(kernels, &kernels->context);
     return kernels;
 }
 
@@ -30,6 +33,7 @@ void kernels_destroy(struct kernels *kernels) {
     struct kernel *kernel;
     list_for_each (kernel, &kernels->all, link)
         kernels_remove(kernels, kernel);
+    flood_destroy(kernels->flood);
     map_finish(&kernels->by_id);
     map_finish(&kernels->by_tree);
     mem_free(kernels);
@@ -44,6 +48,7 @@ int kernels_start(struct kernels *kernels, const struct kernel_start *start,
     list_append(&kernels->all, &kernel->link);
     map_put(&kernels->by_id, slice_from_text(kernel->id), kernel);
     kernels->count++;
+    flood_watch(kernels->flood);
     *ret_kernel = kernel;
     return 0;
 }

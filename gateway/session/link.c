@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -31,6 +32,16 @@ static bool is_any_open(const struct link *link) {
     for (int i = 0; i < MSG_CHANNEL_COUNT; i++)
         open |= is_connection_open(&link->wires[i]);
     return open;
+}
+
+bool link_has_unread(const struct link *link) {
+    for (int i = 0; i < MSG_CHANNEL_COUNT; i++) {
+        const struct wire *wire = &link->wires[i];
+        int unread = 0;
+        if (is_connection_open(wire) && ioctl(wire->connection, FIONREAD, &unread) == 0 && unread)
+            return true;
+    }
+    return false;
 }
 
 /* -- linked ----------------------------------------------------------------------------------- */

@@ -42,5 +42,8 @@ void link_send(struct link *link, const struct msg *msg);
 /* Bytes that were sent and that the kernel has not taken: it decides how many. */
 size_t link_queued_bytes(const struct link *link);
 
+/* Whether ZeroMQ has not taken yet all that the kernel has sent. */
+bool link_has_unread(const struct link *link);
+
 /* The kernel's processes are gone: reads what is still under way, then calls on_drained. */
 void link_drain(struct link *link);

@@ -226,6 +226,7 @@ void rig_begin(struct rig *rig) {
     rig->descriptors = rig_count_descriptors();
     troubles = &rig->troubles;
     rig->params = (struct params){.max_kernels = 300,
+                                  .gateway_memory_bytes = (uint64_t)1 << 40,
                                   .launch_timeout_ms = RIG_LIMIT_MS,
                                   .grace_ms = RIG_LIMIT_MS,
                                   .session_pending_requests = 10000,

@@ -1,0 +1,101 @@
+#include "session/flood.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "session/kernel_parts.h"
+
+enum {
+    FAR_MS = 200, /* between two looks, below half of the limit */
+    NEAR_MS = 20,
+    PRESSED_LOOKS = 3,            /* fewer than this are no flood */
+    GROWTH_MIN = 8 * 1024 * 1024, /* what memory grew by since the last kernel was ended */
+};
+
+struct flood {
+    struct kernels *kernels;
+    const struct kernels_context *context;
+    struct loop_timer *timer;
+    bool is_watching;
+    int statm_fd;         /* proc_pid_statm(5) */
+    size_t least;         /* bytes: the smallest size since a kernel was ended */
+    struct kernel *worst; /* of one look */
+};
+
+/* Bytes of the process in memory; 0 where the system does not tell. */
+static size_t resident_bytes(const struct flood *flood) {
+    char text[128];
+    ssize_t size = pread(flood->statm_fd, text, sizeof text - 1, 0);
+    unsigned long pages = 0;
+    if (size > 0) {
+        text[size] = 0;
+        sscanf(text, "%*u %lu", &pages);
+    }
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void judge(void *context, struct kernel *kernel) {
+    struct flood *flood = context;
+    bool may_be_ended = kernel->life >= LIFE_LINKING && kernel->life <= LIFE_READY;
+    bool presses = may_be_ended && link_has_unread(kernel->link_to_kernel);
+    kernel->pressed_looks = presses ? kernel->pressed_looks + 1 : kernel->pressed_looks / 2;
+    if (!flood->worst || kernel->pressed_looks > flood->worst->pressed_looks)
+        flood->worst = kernel;
+}
+
+static void look_for_worst(struct flood *flood, size_t held) {
+    flood->worst = NULL;
+    kernels_each(flood->kernels, judge, flood);
+    bool grew = held > flood->least + GROWTH_MIN;
+    if (!grew || !flood->worst || flood->worst->pressed_looks < PRESSED_LOOKS)
+        return;
+    flood->worst->pressed_looks = 0;
+    flood->least = held;
+    kernel_on_flood(flood->worst, held);
+}
+
+static void look(void *context) {
+    struct flood *flood = context;
+    size_t limit = flood->context->params->gateway_memory_bytes, held = resident_bytes(flood);
+    if (held > limit) {
+        malloc_trim(0); /* what is free, but kept for later, is not held */
+        held = resident_bytes(flood);
+    }
+    if (held < flood->least)
+        flood->least = held;
+    if (held > limit)
+        look_for_worst(flood, held);
+    flood->is_watching = kernels_count(flood->kernels) > 0;
+    if (flood->is_watching)
+        loop_timer_start(flood->timer, held > limit / 2 ? NEAR_MS : FAR_MS);
+}
+
+struct flood *flood_create(struct kernels *kernels, const struct kernels_context *context) {
+    struct flood *flood = mem_zalloc(1, sizeof *flood);
+    flood->kernels = kernels;
+    flood->context = context;
+    flood->timer = loop_timer_create(context->loop, look, flood);
+    flood->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    return flood;
+}
+
+void flood_destroy(struct flood *flood) {
+    if (!flood)
+        return;
+    loop_timer_destroy(flood->timer);
+    if (flood->statm_fd >= 0)
+        close(flood->statm_fd);
+    mem_free(flood);
+}
+
+void flood_watch(struct flood *flood) {
+    if (flood->is_watching)
+        return;
+    flood->is_watching = true;
+    loop_timer_start(flood->timer, FAR_MS);
+}
