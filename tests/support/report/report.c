@@ -27,10 +27,10 @@ static bool counts_itself;
 
 /* What is found before report_begin has named the file lands in FOLDER/early.san.PROGRAM.PID. An
  * empty folder leaves reports on stderr. */
-#define SANITIZER_OPTIONS                                                                          \
+#define SANITIZER_OPTIONS(more)                                                                    \
     (CELLBLOCK_REPORT_DIR[0] ? "log_path=" CELLBLOCK_REPORT_DIR                                    \
-                               "/early.san:log_exe_name=1:exitcode=99"                             \
-                             : "exitcode=99")
+                               "/early.san:log_exe_name=1:exitcode=99" more                        \
+                             : "exitcode=99" more)
 
 /* The sanitizers' own names, looked up by their runtime. */
 const char *__asan_default_options(void);
@@ -45,14 +45,16 @@ __attribute__((weak)) void __ubsan_get_current_report_data(const char **kind, co
                                                            const char **file, unsigned *line,
                                                            unsigned *column, char **address);
 
+/* What was freed waits for bad accesses, but not for 256 MiB of it: a test that watches the size of
+ * a process must see its own memory. */
 const char *__asan_default_options(void) {
-    return SANITIZER_OPTIONS;
+    return SANITIZER_OPTIONS(":quarantine_size_mb=16");
 }
 const char *__ubsan_default_options(void) {
-    return SANITIZER_OPTIONS;
+    return SANITIZER_OPTIONS("");
 }
 const char *__tsan_default_options(void) {
-    return SANITIZER_OPTIONS;
+    return SANITIZER_OPTIONS("");
 }
 /* As tests/support/tsan.supp, for where no file is found: libzmq is not built with ThreadSanitizer,
  * so how it hands memory between threads cannot be seen. */
