@@ -150,7 +150,8 @@ static bool is_head_request(const struct http_request *request) {
 /* Answers with the refusal as JSON; the connection closes behind it. */
 static void turn_down(struct connection *connection, const struct refusal *refusal) {
     struct text body = {0}, lines = {0}, head = {0};
-    text_append_format(&body, "{\"reason\": \"%s\", \"message\": ", reply_phrase(refusal->status));
+    text_append_format(&body,
+                       "{\"reason\": \"%s\", \"message\": ", http_status_phrase(refusal->status));
     text_append_json_string(&body, slice_from_text(refusal->message));
     text_append_format(&body, ", \"code\": \"%s\"}\n", refusal->code);
     text_append_format(&lines,

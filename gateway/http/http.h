@@ -85,6 +85,9 @@ struct http_header {
     const char *name, *value;
 };
 
+/* "Not Found" for 404; "Unknown" where a status has no phrase. */
+const char *http_status_phrase(int status);
+
 /* Answers whole. Content-Length, Date, Connection are set here; HEAD and 204/304 send no body.
  * body is referenced, not taken; NULL is empty. */
 void http_reply(struct http_request *request, int status, const struct http_header *headers,

@@ -12,8 +12,6 @@ struct answer {
 };
 
 void reply_append_head(struct text *head, struct http_server *server, const struct answer *answer);
-/* The phrase of a status, "Unknown" where it has none. */
-const char *reply_phrase(int status);
 struct http_request;
 /* Tells the owner of a stream that it may go on, where it was told to wait. */
 void reply_tell_drained(struct http_request *request, size_t queued);

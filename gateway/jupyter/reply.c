@@ -9,30 +9,6 @@
 
 enum { BODY_MAX = 1024 * 1024 };
 
-static const struct {
-    int status;
-    const char *phrase;
-} phrases[] = {
-    {400, "Bad Request"},
-    {401, "Unauthorized"},
-    {403, "Forbidden"},
-    {404, "Not Found"},
-    {405, "Method Not Allowed"},
-    {409, "Conflict"},
-    {410, "Gone"},
-    {413, "Content Too Large"},
-    {500, "Internal Server Error"},
-    {501, "Not Implemented"},
-    {503, "Service Unavailable"},
-};
-
-static const char *phrase_of(int status) {
-    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
-        if (phrases[i].status == status)
-            return phrases[i].phrase;
-    return "Error";
-}
-
 void reply_json(struct http_request *request, int status, json_t *value,
                 const struct http_header *more) {
     char *dumped = json_dumps(value, JSON_COMPACT);
@@ -51,8 +27,8 @@ static json_t *make_error(int status, const char *code, const char *format, va_l
     vsnprintf(message, sizeof message, format, args);
     text_append_text(&mended, ""); /* never NULL */
     utf8_append_mended(&mended, slice_from_text(message));
-    return json_pack("{s:s, s:s, s:s}", "reason", phrase_of(status), "message", mended.data, "code",
-                     code);
+    return json_pack("{s:s, s:s, s:s}", "reason", http_status_phrase(status), "message",
+                     mended.data, "code", code);
 }
 
 json_t *error_value(int status, const char *code, const char *format, ...) {
