@@ -91,6 +91,19 @@ def test_big_request(channels):
     assert channels.run(f"print(len({'y' * 3_000_000!r}))").text == "3000000\n"
 
 
+def test_every_line_of_a_flood(channels):
+    answer = channels.run("for n in range(100_000):\n    print(n, 'of a flood')")
+    assert answer.text == "".join(f"{n} of a flood\n" for n in range(100_000))
+
+
+def test_thirty_megabytes_each_way(serve, kernel_id):
+    with Channels(serve, kernel_id, "v1") as channels:
+        answer = channels.run(f"big = {'b' * 30_000_000!r}\nlen(big)")
+        assert answer.text == "30000000"
+        result = channels.run("type('R', (), {'__repr__': lambda self: big})()")
+        assert result.text == "b" * 30_000_000
+
+
 def test_evalue_is_whole(channels):
     """smolagents carries its final answer there."""
     answer = channels.run("raise ValueError('z' * 2_000_000)")

@@ -5,8 +5,9 @@ say it, and before any status that makes clients give up what is open."""
 import statistics
 import time
 
+import cellblock
 import pytest
-from channels import Channels, end_of, parent_of
+from channels import PATIENCE_S, Channels, end_of, parent_of
 from rest import check_error
 
 BLOCK = "input()"
@@ -128,6 +129,37 @@ def test_exit_in_a_cell(serve, rest, own_kernel_id):
         channels.run("1")
         msg_id = channels.execute("import os\nos._exit(3)")
         check_ended(channels.answer(msg_id), "3")
+
+
+def test_exit_as_users_write_it(serve, rest, own_kernel_id):
+    """The cell is answered, then the kernel leaves: it is dead or gone, and not started again."""
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run("exit()").content["status"] == "ok"
+
+        def has_left():
+            response = rest.get(f"/api/kernels/{own_kernel_id}")
+            return response.status_code == 404 or response.json()["execution_state"] == "dead"
+
+        cellblock.wait_until(has_left, PATIENCE_S, "the kernel's end")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_shutdown_request(serve, rest, own_kernel_id, restart):
+    """jupyter-kernel-client shuts a kernel down so and polls until it is gone."""
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("kept = 1")
+        msg_id = channels.send("shutdown_request", {"restart": restart}, "control")
+        reply = channels.until(lambda m: m["channel"] == "control" and parent_of(m) == msg_id)
+        assert reply["content"]["restart"] is restart
+    path = f"/api/kernels/{own_kernel_id}"
+    if not restart:
+        cellblock.wait_until(lambda: rest.get(path).status_code == 404, PATIENCE_S, "404")
+        return
+    with Channels(serve, own_kernel_id) as channels:
+        wanted = "print('anew' if 'kept' not in globals() else 'old')"
+        cellblock.wait_until(
+            lambda: channels.run(wanted).text == "anew\n", PATIENCE_S, "a new kernel"
+        )
 
 
 def test_restart_ends_four_cells(serve, rest, own_kernel_id):

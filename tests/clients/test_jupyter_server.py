@@ -1,0 +1,153 @@
+"""jupyter_server with --gateway-url, which is how JupyterLab comes: every request of the browser's goes
+through it, and what it reads of our answers it reads strictly."""
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+import peer
+import pytest
+import requests
+from cellblock import START_S, STOP_S, wait_until
+from channels import PATIENCE_S, Channels
+from rest import Rest, check_model
+
+
+class JupyterServer:
+    """A running jupyter_server whose kernels are a gateway's."""
+
+    def __init__(self, folder, gateway_url, token):
+        self.token = secrets.token_hex(24)
+        self.port = peer.free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.ws_url = f"ws://127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root"]
+        command += [
+            f"--gateway-url={gateway_url}",
+            f"--GatewayClient.auth_token={token}",
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={self.port}",
+            "--ServerApp.port_retries=0",
+            f"--IdentityProvider.token={self.token}",
+            f"--ServerApp.root_dir={folder}",
+        ]
+        self.log_path = folder / "log"
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**os.environ, "HOME": str(folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(self._answers, START_S, "an answer of jupyter_server")
+
+    def _answers(self):
+        assert self.process.poll() is None, self.log_path.read_text()
+        with contextlib.suppress(requests.ConnectionError):
+            return requests.get(f"{self.url}/api", timeout=PATIENCE_S).ok
+        return False
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="module", params=["token", "prefix"])
+def lab(request, serve, tmp_path_factory):
+    """The gateway's token in its own option, or in the URL's path."""
+    prefix = {"token": (serve.url, serve.token), "prefix": (f"{serve.url}/t/{serve.token}/", "")}
+    server = JupyterServer(tmp_path_factory.mktemp("lab"), *prefix[request.param])
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def lab_rest(lab):
+    return Rest(lab)
+
+
+@pytest.fixture
+def session(lab_rest):
+    """What JupyterLab makes when a notebook is opened."""
+    body = {"path": f"{secrets.token_hex(4)}.ipynb", "name": "", "type": "notebook"}
+    response = lab_rest.post("/api/sessions", json={**body, "kernel": {"name": "python3"}})
+    assert response.status_code == 201, response.text
+    yield response.json()
+    lab_rest.delete(f"/api/sessions/{response.json()['id']}")
+
+
+def test_kernelspecs(lab_rest):
+    body = lab_rest.get("/api/kernelspecs").json()
+    assert body["kernelspecs"]["python3"]["spec"]["language"] == "python"
+
+
+def test_models_can_be_read(lab_rest, session):
+    """It parses last_activity with strptime and connections with int, at every poll."""
+    kernel_id = session["kernel"]["id"]
+    check_model(lab_rest.kernel(kernel_id), kernel_id)
+    assert kernel_id in lab_rest.kernel_ids()
+    assert kernel_id in [one["kernel"]["id"] for one in lab_rest.get("/api/sessions").json()]
+
+
+def test_a_cell(lab, session):
+    with Channels(lab, session["kernel"]["id"], session_id="lab") as channels:
+        answer = channels.run("print('out')\n6 * 7")
+        assert answer.text == "out\n42"
+        assert answer.states == ["busy", "idle"]
+
+
+def test_input(lab, session):
+    with Channels(lab, session["kernel"]["id"], session_id="lab") as channels:
+        msg_id = channels.execute("print(input('? '))", allow_stdin=True)
+        asked = channels.until_kind("input_request", msg_id)
+        channels.send("input_reply", {"value": "ada"}, "stdin", parent_header=asked["header"])
+        assert "ada\n" in channels.answer(msg_id).text
+
+
+def test_restart_soon_after_opening(lab, lab_rest, session):
+    """Two sockets with one session_id, milliseconds apart, and then a restart: the cell runs."""
+    kernel_id = session["kernel"]["id"]
+    with (
+        Channels(lab, kernel_id, session_id="lab"),
+        Channels(lab, kernel_id, session_id="lab") as channels,
+    ):
+        channels.run("kept = 1")
+        response = lab_rest.post(f"/api/kernels/{kernel_id}/restart", data="{}")
+        assert response.status_code == 200, response.text
+    with Channels(lab, kernel_id, session_id="lab") as channels:
+        assert channels.run("'kept' in globals()").text == "False"
+
+
+def test_interrupt(lab, lab_rest, session):
+    kernel_id = session["kernel"]["id"]
+    with Channels(lab, kernel_id, session_id="lab") as channels:
+        msg_id = channels.execute("print('on', flush=True)\nwhile True: pass")
+        channels.until_kind("stream", msg_id)
+        assert lab_rest.post(f"/api/kernels/{kernel_id}/interrupt").status_code == 204
+        assert channels.answer(msg_id).content["ename"] == "KeyboardInterrupt"
+
+
+def test_a_kernel_that_is_gone(serve, lab_rest, session):
+    """Deleted behind its back: it notices by the list, and asks once more to be sure."""
+    kernel_id = session["kernel"]["id"]
+    Rest(serve).end_kernel(kernel_id)
+    deadline = time.monotonic() + PATIENCE_S
+    while kernel_id in lab_rest.kernel_ids():
+        assert time.monotonic() < deadline
+    assert lab_rest.get(f"/api/kernels/{kernel_id}").status_code == 404
+
+
+def test_shutdown(serve, lab_rest, session):
+    kernel_id = session["kernel"]["id"]
+    assert lab_rest.delete(f"/api/sessions/{session['id']}").status_code == 204
+    assert kernel_id not in Rest(serve).kernel_ids()
