@@ -3,6 +3,7 @@ JupyterLab, GatewayClient, AutoGen and smolagents depend on)."""
 
 import uuid
 
+import kernelspecs
 import pytest
 import requests
 from channels import PATIENCE_S, Channels
@@ -51,6 +52,30 @@ def test_one_kernelspec(rest, name):
 @pytest.mark.parametrize("query", ["?1732945678901", "?user=alice", "?a=b&a=%zz&&="])
 def test_unknown_query_is_ignored(rest, query):
     assert rest.get("/api/kernelspecs" + query).status_code == 200
+
+
+def test_resources_are_named(rest):
+    resources = rest.get("/api/kernelspecs/python3").json()["resources"]
+    assert resources["logo-64x64"] == "/kernelspecs/python3/logo-64x64.png"
+    assert resources["logo-svg"] == "/kernelspecs/python3/logo-svg.svg"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "name, mime, data",
+    [
+        ("logo-64x64.png", "image/png", kernelspecs.LOGO),
+        ("logo-svg.svg", "image/svg+xml", kernelspecs.LOGO_SVG),
+    ],
+)
+def test_resource(rest, method, name, mime, data):
+    response = rest.request(method, f"/kernelspecs/python3/{name}")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == mime
+    assert int(response.headers["Content-Length"]) == len(data)
+    assert response.content == (data if method == "GET" else b"")
+    if mime == "image/png":
+        assert "max-age=2592000" in response.headers["Cache-Control"]
 
 
 # -- kernels --------------------------------------------------------------------------------------

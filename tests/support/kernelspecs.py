@@ -9,6 +9,10 @@ import textwrap
 
 from cellblock import PYTHON
 
+# Any bytes will do.
+LOGO = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+LOGO_SVG = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
+
 INTERPRETER = f"{PYTHON}/bin/python3"
 KERNEL = ["-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
@@ -55,6 +59,9 @@ def write_kernelspec(folder, name, argv):
 
 
 def write_kernelspecs(folder, names=("python3", *BEFORE)):
+    """Each of these, python3 with logos; returns the folder."""
     for name in names:
         write_kernelspec(folder, name, arguments(name))
+    (folder / "python3" / "logo-64x64.png").write_bytes(LOGO)
+    (folder / "python3" / "logo-svg.svg").write_bytes(LOGO_SVG)
     return folder
