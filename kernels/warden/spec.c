@@ -171,10 +171,17 @@ static const char *const file_names[] = {
     "kernel.json", "logo-32x32.png", "logo-64x64.png", "logo-svg.svg", "kernel.js", "kernel.css",
 };
 
+/* The folder's owner may not show, by a link, what is somebody else's: the warden reads all. */
+static bool is_theirs(const struct stat *folder, const struct stat *file) {
+    return folder->st_uid == 0 || folder->st_uid == file->st_uid;
+}
+
 static int open_regular(int folder_fd, const char *name) {
     cleanup_fd int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
-    return fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? take_fd(&fd) : -1;
+    struct stat info, folder;
+    bool is_good = fd >= 0 && fstat(fd, &info) == 0 && fstat(folder_fd, &folder) == 0 &&
+                   S_ISREG(info.st_mode) && is_theirs(&folder, &info);
+    return is_good ? take_fd(&fd) : -1;
 }
 
 int spec_open_files(const struct spec *spec, struct rpc_spec *packet, int *ret_fds,
@@ -186,7 +193,8 @@ int spec_open_files(const struct spec *spec, struct rpc_spec *packet, int *ret_f
     for (size_t i = 0; i < sizeof file_names / sizeof file_names[0]; i++) {
         int fd = open_regular(folder_fd, file_names[i]);
         if (fd < 0 && i == 0)
-            return err_set(err, ENOENT, "%s/kernel.json is gone", spec->folder);
+            return err_set(err, ENOENT, "%s/kernel.json is gone, or not its folder's owner's",
+                           spec->folder);
         if (fd < 0)
             continue;
         snprintf(packet->files[packet->file_count], sizeof packet->files[0], "%s", file_names[i]);

@@ -272,6 +272,28 @@ static void opens_its_files(void **state) {
     spec_finish(&spec);
 }
 
+/* A folder that a user may write to, and a link in it to what that user may not read. */
+static void opens_nothing_that_is_somebody_elses(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    shell("mkdir theirs; printf secret > secret; chmod 600 secret;"
+          "echo '{\"argv\": [\"/bin/x\"]}' > theirs/kernel.json; printf x > theirs/kernel.js;"
+          "ln -s ../secret theirs/logo-64x64.png; chown -h 12345 theirs theirs/*");
+    struct spec spec = read_spec("/theirs");
+    struct rpc_spec packet = {.head.kind = RPC_SPEC};
+    struct err err;
+    int fds[RPC_SPEC_FILES_MAX];
+    assert_int_equal(spec_open_files(&spec, &packet, fds, &err), 0);
+    assert_int_equal(packet.file_count, 2);
+    assert_string_equal(packet.files[1], "kernel.js");
+    close(fds[0]);
+    close(fds[1]);
+    shell("rm theirs/kernel.json; ln -s ../secret theirs/kernel.json");
+    assert_int_equal(spec_open_files(&spec, &packet, fds, &err), -ENOENT);
+    spec_finish(&spec);
+}
+
 static void forgets_nothing(void **state) {
     (void)state;
     assert_int_equal(mem_live(), 0);
@@ -289,6 +311,7 @@ int main(void) {
         cmocka_unit_test(refuses_broken_kernelspecs),
         cmocka_unit_test(fills_in_its_argv),
         cmocka_unit_test(opens_its_files),
+        cmocka_unit_test(opens_nothing_that_is_somebody_elses),
         cmocka_unit_test(forgets_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
