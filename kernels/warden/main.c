@@ -14,6 +14,7 @@
 #include "jail/jail.h"
 #include "report/report.h"
 #include "warden/listen.h"
+#include "warden/open_files.h"
 #include "warden/own_program.h"
 #include "warden/say.h"
 #include "warden/sockets.h"
@@ -80,6 +81,13 @@ static void settle_descriptors(void) {
     }
 }
 
+static int fit_open_files(struct params *params, struct err *err) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return err_errno(err, errno, "getrlimit");
+    return open_files_fit(params, limit.rlim_cur, err);
+}
+
 static void prepare_members(struct warden *warden) {
     list_init(&warden->jails);
     outbox_init(&warden->gateway.outbox);
@@ -92,7 +100,9 @@ static void prepare_members(struct warden *warden) {
 }
 
 static int begin(struct warden *warden, struct err *err) {
-    int result = watch_signals(warden, err);
+    int result = fit_open_files(&warden->params, err);
+    if (result == 0)
+        result = watch_signals(warden, err);
     if (result == 0)
         result = sockets_init(warden, err);
     if (result == 0)
