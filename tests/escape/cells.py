@@ -138,6 +138,7 @@ CALLS = (
     Case(
         "pid 1 keeps its processors",
         """
+before = os.getpriority(os.PRIO_PROCESS, 1)
 attempt(lambda: os.sched_setaffinity(1, {0}))
 attempt(lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)))
 attempt(lambda: os.sched_setparam(1, os.sched_param(0)))
@@ -145,10 +146,11 @@ attempt(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19))
 attempt(lambda: os.setpriority(os.PRIO_PGRP, 1, 19))
 attempt(lambda: os.setpriority(os.PRIO_USER, 0, 19))
 attempt(lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19))
-attempt(lambda: os.setpriority(os.PRIO_PROCESS, 0, 0))
+attempt(lambda: os.setpriority(os.PRIO_PROCESS, 0, before))
 attempt(lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
-print(os.sched_getscheduler(1) == os.SCHED_OTHER, os.getpriority(os.PRIO_PROCESS, 1))""",
-        "EPERM\n" * 7 + "ok\nok\nTrue 0",
+print(os.sched_getscheduler(1) == os.SCHED_OTHER)
+print(os.getpriority(os.PRIO_PROCESS, 1) == before)""",
+        "EPERM\n" * 7 + "ok\nok\nTrue\nTrue",
     ),
     calls("pid 1 keeps its disk", 251, "1, 1, 3 << 13", "EPERM"),
     calls("the user's disk", 251, "3, os.getuid(), 3 << 13", "EPERM", "ok"),

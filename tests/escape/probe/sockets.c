@@ -62,13 +62,15 @@ int probe_rename(char **argv) {
     return 0;
 }
 
-/* busy COUNT: changes the folder so often, then binds, then ends. */
+/* busy COUNT: changes the folder so often, then binds, then ends. Two names in turns: inotify makes
+ * one event of two alike that nobody has read yet. */
 int probe_busy(char **argv) {
     char path[64];
-    path_of(9, path);
-    for (int i = atoi(argv[1]); i > 0; i--)
+    for (int i = atoi(argv[1]); i > 0; i--) {
+        path_of(8 + i % 2, path);
         if (mkdir(path, 0700) < 0 || rmdir(path) < 0)
             return 1;
+    }
     for (int port = 1; port <= 5; port++)
         bind_port(port);
     return 0;
