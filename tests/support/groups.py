@@ -67,6 +67,8 @@ GROUPS = (
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
     Group("clients", "real clients, unmodified, and what they rely on", pytest("clients"),
           limit_s=1800),
+    Group("abuse", "clients that leave, adversaries, and kernels that are hostile",
+          pytest("abuse"), expects=("cellblock", "warden", "gateway", "init", "echo")),
     Group("bench", "measurements beside a peer, in short form",
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "--samples", "30"]),)),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants"),
