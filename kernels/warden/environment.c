@@ -48,10 +48,12 @@ static size_t read_reference(const char *at, struct slice *ret_name) {
     return 1 + size + (in_braces ? 2 : 0);
 }
 
+/* A few variables that each name the one before twice would fill any memory: what has become too
+ * long is not made longer. */
 static char *substitute(const struct strings *environment, const char *text) {
     struct text result = {0};
     text_append_text(&result, "");
-    while (*text) {
+    while (*text && result.size <= ENVIRONMENT_MAX) {
         struct slice name;
         size_t plain = strcspn(text, "$");
         text_append(&result, slice_make(text, plain));
@@ -69,6 +71,20 @@ static char *substitute(const struct strings *environment, const char *text) {
     return result.data;
 }
 
+/* Adds the kernelspec's variables. */
+static int add_specs(const struct spec *spec, struct strings *built, struct err *err) {
+    size_t size = 0;
+    for (size_t i = 0; i < spec->env.count; i++) {
+        char *item = substitute(built, spec->env.items[i]);
+        size += strlen(item) + 1;
+        strings_assign_take(built, item);
+        if (size > ENVIRONMENT_MAX)
+            return err_set(err, E2BIG, "env: the variables take more than %d bytes",
+                           ENVIRONMENT_MAX);
+    }
+    return 0;
+}
+
 int environment_build(const struct spec *spec, struct slice asked, struct strings *ret_environment,
                       struct err *err) {
     int result = check(asked, err);
@@ -79,8 +95,11 @@ int environment_build(const struct spec *spec, struct slice asked, struct string
                                           : mem_format("PATH=%s", default_path));
     for (size_t i = 0; i < sizeof of_every_jail / sizeof of_every_jail[0]; i++)
         strings_add(&built, of_every_jail[i]);
-    for (size_t i = 0; i < spec->env.count; i++)
-        strings_assign_take(&built, substitute(&built, spec->env.items[i]));
+    result = add_specs(spec, &built, err);
+    if (result < 0) {
+        strings_finish(&built);
+        return result;
+    }
     for (size_t at = 0; at < asked.size;) {
         const char *text = (const char *)asked.data + at;
         strings_assign_take(&built, mem_strdup(text));

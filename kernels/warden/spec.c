@@ -64,6 +64,8 @@ static int take_env(const json_t *root, struct strings *env, struct err *err) {
     json_t *object = json_object_get(root, "env");
     if (object && !json_is_object(object))
         return err_set(err, EINVAL, "env is no object");
+    if (json_object_size(object) > SPEC_ENV_MAX)
+        return err_set(err, EINVAL, "env has more than %d variables", SPEC_ENV_MAX);
     const char *name;
     json_t *value;
     json_object_foreach(object, name, value) {
@@ -80,6 +82,9 @@ static int take_trees(const json_t *root, struct trees_shown *trees, struct err 
     const json_t *list = json_object_get(json_object_get(metadata, "cellblock"), "trees");
     if (list && !json_is_array(list))
         return err_set(err, EINVAL, "metadata.cellblock.trees is no list");
+    if (json_array_size(list) > SPEC_TREES_MAX)
+        return err_set(err, EINVAL, "metadata.cellblock.trees has more than %d paths",
+                       SPEC_TREES_MAX);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *path = plain_text(json_array_get(list, i));
         if (!path || path[0] != '/')
@@ -214,11 +219,14 @@ static const char *value_of(const struct spec *spec, struct slice name) {
     return NULL;
 }
 
+/* Longer words are not carried by exec (MAX_ARG_STRLEN of execve(2)), which will say so. */
+enum { FILLED_MAX = 128 * 1024 };
+
 /* jupyter_client leaves what it does not know as it stands, so a brace alone is a brace. */
 static char *fill(const struct spec *spec, const char *word) {
     struct text filled = {0};
     text_append_text(&filled, "");
-    for (const char *at = word; *at;) {
+    for (const char *at = word; *at && filled.size <= FILLED_MAX;) {
         size_t size = at[0] == '{' ? strcspn(at + 1, "}{") : 0;
         const char *value =
             at[0] == '{' && at[1 + size] == '}' ? value_of(spec, slice_make(at + 1, size)) : NULL;

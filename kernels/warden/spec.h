@@ -10,8 +10,8 @@
 #include "warden/strings.h"
 #include "warden/trees_shown.h"
 
-/* kernel.json larger than this is refused (bytes). */
-enum { SPEC_JSON_MAX = 1024 * 1024, SPEC_ARGV_MAX = 256 };
+/* What a kernel.json may have: bytes, and items of argv, env and metadata.cellblock.trees. */
+enum { SPEC_JSON_MAX = 1024 * 1024, SPEC_ARGV_MAX = 256, SPEC_ENV_MAX = 1024, SPEC_TREES_MAX = 64 };
 
 struct spec {
     char *name;

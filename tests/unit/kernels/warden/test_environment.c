@@ -101,6 +101,31 @@ static void fills_nothing_into_what_was_asked(void **state) {
     strings_finish(&built);
 }
 
+/* A kernel.json of a few hundred bytes could otherwise ask for any memory. */
+static void refuses_what_grows_without_end(void **state) {
+    (void)state;
+    struct spec spec = {.bin = (char[]){""}};
+    struct strings built = {0};
+    struct err err;
+    strings_add(&spec.env, "A0=0123456789abcdef");
+    for (int i = 1; i < 60; i++)
+        strings_add_take(&spec.env, mem_format("A%d=${A%d}$A%d", i, i - 1, i - 1));
+    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), -E2BIG);
+    assert_null(built.items);
+    strings_finish(&spec.env);
+
+    strings_add_take(&spec.env, mem_format("A=%0*d", 100 * 1024, 0));
+    for (int i = 0; i < 9; i++)
+        strings_add_take(&spec.env, mem_format("B%d=$A", i));
+    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), 0);
+    strings_finish(&built);
+    strings_add(&spec.env, "C=$A");
+    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), -E2BIG);
+    assert_non_null(strstr(err.text, "more than 1048576 bytes"));
+    strings_finish(&spec.env);
+    assert_int_equal(mem_live(), 0);
+}
+
 static void refuses_what_exec_would_not_carry(void **state) {
     (void)state;
     struct spec spec = {.bin = (char[]){""}};
@@ -124,6 +149,7 @@ int main(void) {
         cmocka_unit_test(lets_the_later_win),
         cmocka_unit_test(fills_in_what_a_kernelspec_refers_to),
         cmocka_unit_test(fills_nothing_into_what_was_asked),
+        cmocka_unit_test(refuses_what_grows_without_end),
         cmocka_unit_test(refuses_what_exec_would_not_carry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,6 +230,62 @@ static void refuses_broken_kernelspecs(void **state) {
     assert_int_equal(spec_read("broken", in_top("/kernels/broken"), &spec, &err), -EFBIG);
 }
 
+static void write_many(const char *before, const char *item, int count, const char *after) {
+    FILE *file = fopen(in_top("/kernels/many/kernel.json"), "we");
+    assert_non_null(file);
+    fputs(before, file);
+    for (int i = 0; i < count; i++) {
+        fputs(i ? "," : "", file);
+        fprintf(file, item, i);
+    }
+    fputs(after, file);
+    fclose(file);
+}
+
+static void takes_so_many_and_no_more(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *item, *after, *sentence;
+        int most;
+    } rows[] = {
+        {"{\"argv\": [", "\"%d\"", "]}", "1 to 256 texts", SPEC_ARGV_MAX},
+        {"{\"argv\": [\"sh\"], \"env\": {", "\"A%d\": \"x\"", "}}", "more than 1024 variables",
+         SPEC_ENV_MAX},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": [", "\"/usr/x%d\"", "]}}}",
+         "more than 64 paths", SPEC_TREES_MAX},
+    };
+    shell("mkdir -p kernels/many");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct spec spec = {0};
+        struct err err = {0};
+        write_many(rows[i].before, rows[i].item, rows[i].most + 1, rows[i].after);
+        assert_int_equal(spec_read("many", in_top("/kernels/many"), &spec, &err), -EINVAL);
+        if (!strstr(err.text, rows[i].sentence))
+            fail_msg("%s", err.text);
+    }
+    write_many(rows[0].before, rows[0].item, SPEC_ARGV_MAX, rows[0].after);
+    struct spec spec = read_spec("/kernels/many");
+    assert_int_equal(spec.argv.count, SPEC_ARGV_MAX);
+    spec_finish(&spec);
+    write_many(rows[1].before, rows[1].item, SPEC_ENV_MAX, rows[1].after);
+    spec = read_spec("/kernels/many");
+    assert_int_equal(spec.env.count, SPEC_ENV_MAX);
+    spec_finish(&spec);
+}
+
+/* Words that grow as their names are filled in grow to what exec refuses, not further. */
+static void fills_in_no_more_than_exec_takes(void **state) {
+    (void)state;
+    write_many("{\"argv\": [\"sh\", \"", "{resource_dir}{resource_dir}%d", 20000, "\"]}");
+    struct spec spec = read_spec("/kernels/many");
+    struct strings argv = {0};
+    spec_fill_argv(&spec, &argv);
+    assert_true(strlen(argv.items[1]) > 128 * 1024);
+    assert_true(strlen(argv.items[1]) < 128 * 1024 + PATH_MAX);
+    strings_finish(&argv);
+    spec_finish(&spec);
+}
+
 static void fills_in_its_argv(void **state) {
     (void)state;
     shell("mkdir -p kernels/filled;"
@@ -309,6 +365,8 @@ int main(void) {
         cmocka_unit_test(shows_trees_that_a_kernelspec_names),
         cmocka_unit_test(refuses_trees_that_are_nobodys_business),
         cmocka_unit_test(refuses_broken_kernelspecs),
+        cmocka_unit_test(takes_so_many_and_no_more),
+        cmocka_unit_test(fills_in_no_more_than_exec_takes),
         cmocka_unit_test(fills_in_its_argv),
         cmocka_unit_test(opens_its_files),
         cmocka_unit_test(opens_nothing_that_is_somebody_elses),
