@@ -168,6 +168,21 @@ def test_programs_that_cannot_run(start_serve, folder):
             assert f"start kernel {name}: run its program: " in reply["evalue"]
 
 
+def test_variables_that_double(start_serve, folder):
+    """Each names the one before twice: forty of them would fill any memory."""
+    shutil.copytree(folder / "echo", folder / "doubles")
+    env = {"A0": "x" * 256, **{f"A{i}": f"${{A{i - 1}}}${{A{i - 1}}}" for i in range(1, 41)}}
+    edit(env=env)(folder / "doubles" / "kernel.json")
+    serve = start_serve(kernels=folder)
+    before = rude.resident_kib(serve.pid)
+    with rude.Rude(serve, rude.start(serve, "doubles")) as client:
+        reply = client.run("x")
+        assert reply["ename"] == "KernelStartFailed" and "1048576 bytes" in reply["evalue"]
+    assert rude.resident_kib(serve.pid) - before < 64 * 1024
+    with rude.Rude(serve, rude.start(serve)) as client:
+        assert client.run("x")["status"] == "ok"
+
+
 def test_read_again_and_again(start_serve, folder):
     """Twenty readings while kernels start; nothing of them stays open."""
     serve = start_serve(kernels=folder)
