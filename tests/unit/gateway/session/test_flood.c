@@ -28,6 +28,14 @@ struct flooder {
     pthread_t thread;
 };
 
+/* The greeting and READY of the gateway: a message sent before its READY is a protocol error. */
+static void hear_greeting(int fd) {
+    uint8_t bytes[64 + UINT8_MAX];
+    recv(fd, bytes, 64, MSG_WAITALL);
+    recv(fd, bytes, 2, MSG_WAITALL); /* the flags of a short command, and its size */
+    recv(fd, bytes, bytes[1], MSG_WAITALL);
+}
+
 /* Greeting, and READY with the type that the gateway expects. */
 static void greet(int fd, const char *type) {
     uint8_t bytes[128] = {0xff, [9] = 0x7f, [10] = 3, [12] = 'N', 'U', 'L', 'L', [64] = 4};
@@ -37,6 +45,7 @@ static void greet(int fd, const char *type) {
     at = mempcpy(at, type, strlen(type));
     bytes[65] = (uint8_t)(at - bytes - 66);
     send(fd, bytes, (size_t)(at - bytes), MSG_NOSIGNAL);
+    hear_greeting(fd);
 }
 
 /* The gateway leaves its first connection to a socket at once, and stays on the second. */
