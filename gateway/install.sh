@@ -113,6 +113,13 @@ need_llhttp() {
         fail "node-llhttp cannot be downloaded; as root, run apt-get update, then try again"
 }
 
+# tests_folder NAME LIST: where the environment of the tests lies that LIST, a file below tests/,
+# describes. Named by that file's content, so that clones of several ages on one machine do not
+# remake each other's.
+tests_folder() {
+    echo "$cellblock_cache/tests-$1-$(cksum <"$cellblock_root/tests/$2" | cut -d' ' -f1)"
+}
+
 python_stamp() {
     { "$debian_python" -VV && cat -- "$1"; } | sha256sum | cut -d' ' -f1
 }
