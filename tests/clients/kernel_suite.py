@@ -1,22 +1,26 @@
 """kernel_suite - runs jupyter_kernel_test on one kernel: `kernel_suite.py gateway|direct`.
 
-Of the suite's machinery setUpClass alone is ours: over the gateway it starts a kernel with
-GatewayKernelManager and talks to it through GatewayKernelClient, made to block. In a process of its
-own, since the gateway client is a process-wide singleton that reads the environment once.
+Of the suite's machinery two things are ours. setUpClass: over the gateway it starts a kernel with
+GatewayKernelManager and talks to it through GatewayKernelClient, made to block. And its patience:
+the suite takes a tenth of a second without a message for the end of what a kernel sends, which on a
+busy machine is no end. In a process of its own, since the gateway client is a process-wide
+singleton that reads the environment once.
 
 Prints one line of JSON: by test, its end ("passed", "failed", "skipped") and, where parts of it
 failed or were left out, which.
 """
 
+import inspect
 import json
 import sys
 import unittest
 
 from jupyter_client.utils import run_sync
-from jupyter_kernel_test import KernelTests
+from jupyter_kernel_test import KernelTests, ensure_sync, validate_message
 from jupyter_server.gateway.managers import GatewayKernelClient, GatewayKernelManager
 
 START_S = 60
+PATIENCE_S = 60  # the first completion parses the standard library
 
 
 class BlockingClient(GatewayKernelClient):
@@ -32,7 +36,47 @@ class BlockingManager(GatewayKernelManager):
     shutdown_kernel = run_sync(GatewayKernelManager.shutdown_kernel)
 
 
-class Direct(KernelTests):
+def patient(get_msg):
+    """get_msg, which waits at least PATIENCE_S."""
+
+    def wait(timeout=None):
+        return get_msg(timeout=max(timeout or 0, PATIENCE_S))
+
+    async def wait_async(timeout=None):
+        return await wait(timeout)
+
+    return wait_async if inspect.iscoroutinefunction(get_msg) else wait
+
+
+class Patient(KernelTests):
+    """The suite's reads, with an end that is known instead of guessed."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.start()
+        for channel in (cls.kc.shell_channel, cls.kc.iopub_channel):
+            channel.get_msg = patient(channel.get_msg)
+
+    @classmethod
+    def start(cls):
+        super().setUpClass()
+
+    def flush_channels(self):
+        """Messages of a channel come in order: what was sent before these is before them."""
+        number = self.kc.kernel_info()
+        self.drop_until(self.kc.shell_channel, number, "status", "ok")
+        self.drop_until(self.kc.iopub_channel, number, "execution_state", "idle")
+
+    def drop_until(self, channel, number, key, value):
+        content = {}
+        while content.get(key) != value:
+            message = ensure_sync(channel.get_msg)()
+            validate_message(message)
+            answers = message["parent_header"].get("msg_id") == number
+            content = message["content"] if answers else {}
+
+
+class Direct(Patient):
     """Every list of samples that the suite knows, filled."""
 
     kernel_name = "python3"
@@ -64,7 +108,7 @@ class Direct(KernelTests):
 
 class Gateway(Direct):
     @classmethod
-    def setUpClass(cls):
+    def start(cls):
         cls.km = BlockingManager()
         cls.km.start_kernel(kernel_name=cls.kernel_name)
         cls.kc = cls.km.client()

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 KERNEL_SUITE = os.path.join(os.path.dirname(__file__), "kernel_suite.py")
-# Some minutes of nobody's machine: the suite's own time limits are 15 s a request.
-LIMIT_S = 160
+# Some minutes of nobody's machine: one message may take a minute.
+LIMIT_S = 300
 
 TESTS = [
     "test_clear_output",
@@ -61,7 +61,5 @@ def test_the_suite_is_whole(ends):
 @pytest.mark.parametrize("name", TESTS)
 def test_same_as_on_the_kernel(ends, name):
     through_gateway, direct = ends
-    passed = {"end": "passed", "parts": []}
-    assert through_gateway[name] in (passed, KNOWN.get(name))
-    if direct[name] == passed:
-        assert through_gateway[name] == passed
+    assert through_gateway[name] == direct[name]
+    assert direct[name] in ({"end": "passed", "parts": []}, KNOWN.get(name))
