@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +32,9 @@ static int set_up(void **state) {
     }
     rig_add_spec(&rig, "rename", TEST_PROGRAMS "/probe|rename", NULL);
     rig_add_spec(&rig, "busy", TEST_PROGRAMS "/probe|busy|100", NULL);
-    rig_add_spec(&rig, "too-busy", TEST_PROGRAMS "/probe|busy|2000",
-                 NULL); /* inotify keeps 16384 */
+    rig_add_spec(&rig, "too-busy", TEST_PROGRAMS "/probe|busy|2000", NULL);
+    rig_add_spec(&rig, "storm", TEST_PROGRAMS "/probe|told|20000|storm", NULL);
+    rig_add_spec(&rig, "calm", TEST_PROGRAMS "/probe|told|0|calm", NULL);
     rig_start(&rig, NULL);
     rig_create_jail(&rig, 1);
     return 0;
@@ -125,6 +127,62 @@ static void is_not_kept_busy_by_one(void **state) {
         kill_tree(tree);
 }
 
+/* A process of the warden's jails by its last argument, in the host's numbers. */
+static pid_t find_process(const char *last_argument) {
+    glob_t found;
+    pid_t result = 0;
+    assert_int_equal(glob("/proc/[0-9]*/cmdline", 0, NULL, &found), 0);
+    for (size_t i = 0; !result && i < found.gl_pathc; i++) {
+        char words[256];
+        FILE *file = fopen(found.gl_pathv[i], "re");
+        size_t size = file ? fread(words, 1, sizeof words, file) : 0;
+        size_t last = strlen(last_argument) + 1;
+        if (size > last &&
+            memcmp(words, TEST_PROGRAMS "/probe", sizeof TEST_PROGRAMS "/probe") == 0)
+            if (memcmp(words + size - last, last_argument, last) == 0)
+                sscanf(found.gl_pathv[i], "/proc/%d", &result);
+        if (file)
+            fclose(file);
+    }
+    globfree(&found);
+    return result;
+}
+
+/* Lets the program of a tree begin, and waits until it is done, without the warden's help. */
+static void let_go(const char *name) {
+    char go[128], done[160];
+    pid_t process = 0;
+    for (int left_ms = RIG_WAIT_MS; !process && left_ms > 0; left_ms--, usleep(1000))
+        process = find_process(name);
+    assert_true(process > 0);
+    snprintf(go, sizeof go, "/proc/%d/root/home/user/%s", process, name);
+    snprintf(done, sizeof done, "%s-done", go);
+    assert_int_equal(mkdir(go, 0755), 0);
+    int left_ms = RIG_WAIT_MS;
+    for (; access(done, F_OK) < 0 && left_ms > 0; left_ms--)
+        usleep(1000);
+    assert_true(left_ms > 0);
+}
+
+/* More changes than inotify's queue holds (16384, inotify(7)) push out those that come after. */
+static void misses_none_by_anothers_storm(void **state) {
+    (void)state;
+    start(50, "storm");
+    start(51, "calm");
+    assert_int_equal(kill(rig.warden, SIGSTOP), 0);
+    let_go("storm");
+    let_go("calm");
+    assert_int_equal(kill(rig.warden, SIGCONT), 0);
+    bool is_told = false;
+    while (!is_told) {
+        struct rpc_packet *packet = rig_await(&rig, RPC_TREE_SOCKETS);
+        is_told = packet->tree_sockets.tree == 51;
+        rpc_packet_close(packet);
+    }
+    kill_tree(50);
+    kill_tree(51);
+}
+
 int main(void) {
     if (geteuid() != 0)
         return 77;
@@ -133,6 +191,7 @@ int main(void) {
         cmocka_unit_test(takes_sockets_that_were_moved),
         cmocka_unit_test(hands_over_once),
         cmocka_unit_test(is_not_kept_busy_by_one),
+        cmocka_unit_test(misses_none_by_anothers_storm),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

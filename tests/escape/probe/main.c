@@ -36,6 +36,7 @@ static const struct {
     {"odd", probe_odd},
     {"rename", probe_rename},
     {"busy", probe_busy},
+    {"told", probe_told},
 };
 
 int main(int argc, char **argv) {

@@ -31,3 +31,4 @@ int probe_work(char **argv);
 int probe_odd(char **argv);
 int probe_rename(char **argv);
 int probe_busy(char **argv);
+int probe_told(char **argv);

@@ -62,16 +62,43 @@ int probe_rename(char **argv) {
     return 0;
 }
 
-/* busy COUNT: changes the folder so often, then binds, then ends. Two names in turns: inotify makes
- * one event of two alike that nobody has read yet. */
-int probe_busy(char **argv) {
+/* Two names in turns: inotify makes one event of two alike that nobody has read yet. */
+static int change_folder(int count) {
     char path[64];
-    for (int i = atoi(argv[1]); i > 0; i--) {
+    for (int i = count; i > 0; i--) {
         path_of(8 + i % 2, path);
         if (mkdir(path, 0700) < 0 || rmdir(path) < 0)
-            return 1;
+            return -1;
     }
+    return 0;
+}
+
+static void bind_all(void) {
     for (int port = 1; port <= 5; port++)
         bind_port(port);
+}
+
+/* busy COUNT: changes the folder so often, then binds, then ends. */
+int probe_busy(char **argv) {
+    if (change_folder(atoi(argv[1])) < 0)
+        return 1;
+    bind_all();
+    return 0;
+}
+
+/* told COUNT NAME: once the workspace has a folder NAME, changes its own folder so often, binds,
+ * makes the folder NAME-done, and waits. */
+int probe_told(char **argv) {
+    char path[128];
+    snprintf(path, sizeof path, "/home/user/%s", argv[2]);
+    while (access(path, F_OK) < 0)
+        usleep(1000);
+    if (change_folder(atoi(argv[1])) < 0)
+        return 1;
+    bind_all();
+    snprintf(path, sizeof path, "/home/user/%s-done", argv[2]);
+    if (mkdir(path, 0700) < 0)
+        return 1;
+    pause();
     return 0;
 }
