@@ -41,7 +41,8 @@ static char *path_beside(const char *program) {
 static int become(const struct command *command, char **argv) {
     cleanup_mem char *path = path_beside(command->program);
     if (!path) {
-        fprintf(stderr, "cellblock: read /proc/self/exe: %s\n", strerror(errno));
+        fprintf(stderr, "cellblock: read /proc/self/exe: %s%s\n", strerror(errno),
+                errno == ENOENT ? "; is /proc mounted? `mount -t proc proc /proc` does it" : "");
         return EXIT_FAILED;
     }
     argv[0] = (char *)command->title;

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "jail/keep.h"
 
-static int open_own(int *ret_fd, struct err *err) {
+int keeper_open_own(int *ret_fd, struct err *err) {
     *ret_fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
     return *ret_fd < 0 ? err_errno(err, errno, "open the mount namespace") : 0;
 }
@@ -49,12 +49,12 @@ static int empty_it(struct err *err) {
 
 int keeper_init(struct keeper *keeper, struct err *err) {
     cleanup_fd int own = -1, fd = -1;
-    int result = open_own(&own, err);
+    int result = keeper_open_own(&own, err);
     if (result < 0)
         return result;
     if (unshare(CLONE_NEWNS) < 0)
         return err_errno(err, errno, "unshare mounts");
-    result = open_own(&fd, err);
+    result = keeper_open_own(&fd, err);
     if (result == 0)
         result = empty_it(err);
     *keeper = (struct keeper){.fd = fd, .own_fd = own};

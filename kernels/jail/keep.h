@@ -12,3 +12,5 @@ struct keeper {
 int keeper_init(struct keeper *keeper, struct err *err);
 void keeper_finish(struct keeper *keeper);
 struct keeper *jail_keeper(struct jail_prepared *prepared);
+/* The mount namespace that the caller is in. */
+int keeper_open_own(int *ret_fd, struct err *err);

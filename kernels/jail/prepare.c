@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "jail/filter.h"
 #include "jail/keep.h"
+#include "jail/own_root.h"
 #include "jail/steps.h"
 
 struct jail_prepared {
@@ -11,7 +12,9 @@ struct jail_prepared {
 
 int jail_prepare(struct jail_prepared **ret_prepared, struct err *err) {
     struct jail_prepared *prepared = mem_zalloc(1, sizeof *prepared);
-    int result = filter_init(&prepared->filter, err);
+    int result = own_root_make(err);
+    if (result == 0)
+        result = filter_init(&prepared->filter, err);
     if (result == 0 && (result = keeper_init(&prepared->keeper, err)) < 0)
         filter_finish(&prepared->filter);
     if (result < 0) {

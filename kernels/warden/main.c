@@ -102,6 +102,8 @@ static void prepare_members(struct warden *warden) {
 static int begin(struct warden *warden, struct err *err) {
     int result = fit_open_files(&warden->params, err);
     if (result == 0)
+        result = own_program_find(err);
+    if (result == 0)
         result = watch_signals(warden, err);
     if (result == 0)
         result = sockets_init(warden, err);

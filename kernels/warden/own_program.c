@@ -1,3 +1,5 @@
+/* own_program - see own_program.h. Its one complication: in a chroot /proc/self/exe is right only
+ * until jail_prepare has moved the root, so it is asked once, before. */
 #include "warden/own_program.h"
 
 #include <errno.h>
@@ -15,12 +17,19 @@
 #define MFD_EXEC 0x0010U /* Linux 6.3; older kernels refuse it and need no word for it */
 #endif
 
+static char folder[PATH_MAX];
+
+int own_program_find(struct err *err) {
+    ssize_t size = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (size < 0)
+        return err_errno(err, errno, "read /proc/self/exe");
+    folder[size] = 0;
+    *strrchr(folder, '/') = 0;
+    return 0;
+}
+
 char *own_program_path(const char *name) {
-    char self[PATH_MAX];
-    ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[size > 0 ? size : 0] = 0;
-    char *slash = strrchr(self, '/');
-    return mem_format("%.*s/%s", slash ? (int)(slash - self) : 0, self, name);
+    return mem_format("%s/%s", folder, name);
 }
 
 static int create_memfd(const char *name) {

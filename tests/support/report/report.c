@@ -104,7 +104,10 @@ static void direct_sanitizer(void) {
 /* Programs whose filter, or the jail they live in, refuses ptrace. */
 static const char *const without_ptrace[] = {"gateway", "echo"};
 
+/* LeakSanitizer finds the threads to stop in /proc. */
 static bool can_trace(const char *program) {
+    if (access("/proc/self", F_OK) < 0)
+        return false;
     for (size_t i = 0; i < sizeof without_ptrace / sizeof without_ptrace[0]; i++)
         if (strcmp(program, without_ptrace[i]) == 0)
             return false;
