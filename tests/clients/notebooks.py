@@ -3,7 +3,14 @@
 NOTEBOOKS: name -> sources of the code cells. A source may be a pair with the cell's tags.
 """
 
+import json
+import os
+import subprocess
+import sys
+
 import nbformat
+
+RUN_NOTEBOOKS = os.path.join(os.path.dirname(__file__), "run_notebooks.py")
 
 NOTEBOOKS = {
     "state": [
@@ -91,6 +98,22 @@ def make_notebook(sources):
     cells = [nbformat.v4.new_markdown_cell("# A notebook"), *map(make_cell, sources)]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def execute(folder, where, names, **environment):
+    """name -> (error or None, the executed notebook) of each NAME.ipynb in the folder, run there by
+    run_notebooks.py in a process of its own, "gateway" or "local"."""
+    done = subprocess.run(
+        [sys.executable, RUN_NOTEBOOKS, where, *names],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        timeout=150,
+        check=True,
+    )
+    errors = json.loads(done.stdout)
+    read = {name: nbformat.read(folder / f"{name}.out.ipynb", as_version=4) for name in names}
+    return {name: (errors[name], read[name]) for name in names}
 
 
 def join_streams(outputs):

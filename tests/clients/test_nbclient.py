@@ -4,7 +4,6 @@ JUPYTER_GATEWAY_URL alone lets it in; its WebSocket carries no header and no que
 """
 
 import concurrent.futures
-import json
 import os
 import subprocess
 import sys
@@ -12,26 +11,14 @@ import sys
 import kernelspecs
 import nbformat
 import pytest
-from notebooks import NOTEBOOKS, make_notebook, results
-
-RUN_NOTEBOOKS = os.path.join(os.path.dirname(__file__), "run_notebooks.py")
+from notebooks import NOTEBOOKS, execute, make_notebook, results
 
 
 def run_notebooks(folder, where, notebooks, **environment):
     """name -> (error or None, the executed notebook) of each, run in the folder."""
     for name, sources in notebooks.items():
         nbformat.write(make_notebook(sources), folder / f"{name}.ipynb")
-    done = subprocess.run(
-        [sys.executable, RUN_NOTEBOOKS, where, *notebooks],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        timeout=150,
-        check=True,
-    )
-    errors = json.loads(done.stdout)
-    read = {name: nbformat.read(folder / f"{name}.out.ipynb", as_version=4) for name in notebooks}
-    return {name: (errors[name], read[name]) for name in notebooks}
+    return execute(folder, where, notebooks, **environment)
 
 
 @pytest.fixture(scope="module")
