@@ -6,11 +6,14 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+enum { COPY_STEP = 1 << 20 };
 
 /* Opens a name in a folder without following it; mounts on it are entered. */
 static int open_plain(int folder_fd, const char *name, int flags) {
@@ -96,55 +99,75 @@ int attach_mount(int root_fd, int mount_fd, const char *path, struct err *err) {
     return result < 0 ? result : move_to(mount_fd, target, path, err);
 }
 
-static int restrict_and_attach(int root_fd, int tree_fd, const char *path, unsigned long attributes,
-                               struct err *err) {
-    /* MS_REMOUNT would leave what is mounted below the source writable. */
+/* MS_REMOUNT would leave what is mounted below the source writable. */
+static int restrict_all(int mount_fd, const char *path, unsigned long attributes, struct err *err) {
     struct mount_attr set = {.attr_set = attributes};
-    if (mount_setattr(tree_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set) < 0)
+    if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set) < 0)
         return err_errno(err, errno, "restrict %s", path);
+    return 0;
+}
+
+int attach_clone(int root_fd, int source_fd, const char *path, unsigned long attributes,
+                 struct err *err) {
+    cleanup_fd int clone = open_tree(
+        source_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    if (clone < 0)
+        return err_errno(err, errno, "show %s", path);
+    int result = restrict_all(clone, path, attributes, err);
+    if (result < 0)
+        return result;
     struct stat info;
-    if (fstat(tree_fd, &info) < 0)
+    if (fstat(clone, &info) < 0)
         return err_errno(err, errno, "stat %s", path);
     cleanup_fd int target = -1;
-    int result = S_ISDIR(info.st_mode) ? attach_folder(root_fd, path, &target, err)
-                                       : open_target_file(root_fd, path, &target, err);
-    return result < 0 ? result : move_to(tree_fd, target, path, err);
+    result = S_ISDIR(info.st_mode) ? attach_folder(root_fd, path, &target, err)
+                                   : open_target_file(root_fd, path, &target, err);
+    return result < 0 ? result : move_to(clone, target, path, err);
 }
 
-int attach_host(int root_fd, const char *source, const char *path, unsigned long attributes,
-                struct err *err) {
-    cleanup_fd int tree =
-        open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree < 0)
-        return err_errno(err, errno, "show %s", source);
-    return restrict_and_attach(root_fd, tree, path, attributes, err);
+int attach_host(int root_fd, const char *path, unsigned long attributes, struct err *err) {
+    cleanup_fd int source = open(path, O_PATH | O_CLOEXEC);
+    if (source < 0)
+        return err_errno(err, errno, "show %s", path);
+    return attach_clone(root_fd, source, path, attributes, err);
 }
 
-int attach_tree(int root_fd, const char *source, const char *path, unsigned long attributes,
-                struct err *err) {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    cleanup_fd int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof how);
-    if (fd < 0)
-        return err_errno(err, errno, "show %s", source);
-    cleanup_fd int tree =
-        open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree < 0)
-        return err_errno(err, errno, "show %s", source);
-    return restrict_and_attach(root_fd, tree, path, attributes, err);
-}
-
-int attach_file(int root_fd, const char *path, const char *content, struct err *err) {
+static int make_file(int root_fd, const char *path, int *ret_fd, struct err *err) {
     cleanup_fd int folder = -1;
     const char *name = "";
     int result = open_parent(root_fd, path, &folder, &name, err);
     if (result < 0)
         return result;
     cleanup_fd int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 || fchmod(fd, 0644) < 0)
+        return err_errno(err, errno, "make %s", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int attach_file(int root_fd, const char *path, const char *content, struct err *err) {
+    cleanup_fd int fd = -1;
+    int result = make_file(root_fd, path, &fd, err);
+    if (result < 0)
+        return result;
     size_t size = strlen(content);
-    if (fd < 0 || write(fd, content, size) != (ssize_t)size || fchmod(fd, 0644) < 0)
+    if (write(fd, content, size) != (ssize_t)size)
         return err_errno(err, errno, "write %s", path);
     return 0;
+}
+
+int attach_copy(int root_fd, const char *path, struct err *err) {
+    cleanup_fd int source = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), fd = -1;
+    if (source < 0)
+        return errno == ENOENT ? 0 : err_errno(err, errno, "open %s", path);
+    int result = make_file(root_fd, path, &fd, err);
+    if (result < 0)
+        return result;
+    ssize_t size;
+    do
+        size = sendfile(fd, source, NULL, COPY_STEP);
+    while (size > 0);
+    return size < 0 ? err_errno(err, errno, "copy %s", path) : 0;
 }
 
 int attach_link(int root_fd, const char *path, const char *target, struct err *err) {

@@ -12,14 +12,15 @@
 int attach_folder(int root_fd, const char *path, int *ret_fd, struct err *err);
 /* Attaches a detached mount of a folder; mount_fd stays the caller's. */
 int attach_mount(int root_fd, int mount_fd, const char *path, struct err *err);
-/* Shows the host's file or folder source, and all that is mounted below it, at path. attributes are
- * MOUNT_ATTR_*. -ENOENT where there is no source. */
-int attach_host(int root_fd, const char *source, const char *path, unsigned long attributes,
-                struct err *err);
-/* The same, where no link may lead to the source. */
-int attach_tree(int root_fd, const char *source, const char *path, unsigned long attributes,
-                struct err *err);
-/* A new file with this content (mode 0644), or a link. Its folder is there. */
+/* Shows the file or folder source_fd, and all that is mounted below it, at path. attributes are
+ * MOUNT_ATTR_*. */
+int attach_clone(int root_fd, int source_fd, const char *path, unsigned long attributes,
+                 struct err *err);
+/* The same of the host's path, links followed, at the same path. -ENOENT where there is none. */
+int attach_host(int root_fd, const char *path, unsigned long attributes, struct err *err);
+/* A new file with the content of the host's at the same path; none is fine. */
+int attach_copy(int root_fd, const char *path, struct err *err);
+/* A new file with this content (mode 0644), or a link. */
 int attach_file(int root_fd, const char *path, const char *content, struct err *err);
 int attach_link(int root_fd, const char *path, const char *target, struct err *err);
 /* A new mount of a file system; options are pairs of name and value (NULL: a flag), ended by NULL.

@@ -1,12 +1,12 @@
 /* etc - /etc, written here. Of the host's own only what programs need and nobody keeps secret: the
- * loader's cache, certificates, fonts, the time zone. */
-#include <errno.h>
+ * loader's cache, certificates, fonts, the time zone. Folders are shown, files are copied: a file
+ * alone cannot have an overlay, and every program of the host opens the loader's cache. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include "jail/attach.h"
+#include "jail/show.h"
 #include "jail/steps.h"
 
 static const struct {
@@ -19,10 +19,16 @@ static const struct {
     {"/etc/shells", "/bin/sh\n/bin/bash\n"},
 };
 
+/* Where the host has them. */
 static const char *const shown[] = {
-    "/etc/ld.so.cache",   "/etc/ssl/certs",  "/etc/ssl/openssl.cnf", "/etc/alternatives",
-    "/etc/fonts",         "/etc/mime.types", "/etc/timezone",        "/etc/R",
-    "/etc/ImageMagick-6", "/etc/OpenCL",
+    "/etc/ssl/certs", "/etc/alternatives",  "/etc/fonts",
+    "/etc/R",         "/etc/ImageMagick-6", "/etc/OpenCL",
+};
+static const char *const copied[] = {
+    "/etc/ld.so.cache",
+    "/etc/ssl/openssl.cnf",
+    "/etc/mime.types",
+    "/etc/timezone",
 };
 
 static int write_users(const struct jail_build *build, struct err *err) {
@@ -46,18 +52,15 @@ static int show_localtime(int root_fd, struct err *err) {
     target[size > 0 ? size : 0] = 0;
     if (strncmp(target, "/usr/", 5) == 0)
         return attach_link(root_fd, path, target, err);
-    if (access(path, F_OK) < 0)
-        return 0;
-    return attach_host(root_fd, path, path,
-                       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+    return attach_copy(root_fd, path, err);
 }
 
-static int show_host_files(int root_fd, struct err *err) {
-    int result = 0;
+static int take_from_host(const struct jail_build *build, struct err *err) {
+    int result = show_localtime(build->root_fd, err);
+    for (size_t i = 0; result == 0 && i < sizeof copied / sizeof copied[0]; i++)
+        result = attach_copy(build->root_fd, copied[i], err);
     for (size_t i = 0; result == 0 && i < sizeof shown / sizeof shown[0]; i++)
-        if (access(shown[i], F_OK) == 0)
-            result = attach_host(root_fd, shown[i], shown[i],
-                                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+        result = show_system(build, shown[i], err);
     return result;
 }
 
@@ -65,11 +68,7 @@ static int enter(struct jail_build *build, struct err *err) {
     int result = write_users(build, err);
     for (size_t i = 0; result == 0 && i < sizeof files / sizeof files[0]; i++)
         result = attach_file(build->root_fd, files[i].path, files[i].content, err);
-    if (result == 0)
-        result = show_localtime(build->root_fd, err);
-    if (result == 0)
-        result = show_host_files(build->root_fd, err);
-    return result;
+    return result < 0 ? result : take_from_host(build, err);
 }
 
 const struct jail_step step_etc = {"etc", enter};

@@ -33,6 +33,11 @@ struct jail_plan {
     size_t keep_count;
 };
 
+/* Whether jails show source, a path without links, by an overlay of their own; fails with a
+ * sentence that says why they bind it instead: there, inotify and file locks meet other sessions.
+ * The caller's working directory is / afterwards. */
+int jail_try_overlay(const char *source, struct err *err);
+
 /* The namespaces that are made together with the process (clone3); net and ipc are the session's.
  */
 extern const uint64_t jail_clone_flags;

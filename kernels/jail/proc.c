@@ -44,7 +44,7 @@ static const char *const masked[] = {
     "sys/kernel/core_pattern",
 };
 
-/* Over a folder an empty one, over a file /dev/null. */
+/* Over a folder an empty one, over a file the jail's /dev/null. */
 static int mask(int root_fd, int proc_fd, const char *name, struct err *err) {
     char path[64];
     struct stat info;
@@ -55,7 +55,8 @@ static int mask(int root_fd, int proc_fd, const char *name, struct err *err) {
     const unsigned long attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     if (S_ISDIR(info.st_mode))
         return attach_new(root_fd, "tmpfs", empty, attributes | MOUNT_ATTR_NODEV, path, err);
-    return attach_host(root_fd, "/dev/null", path, attributes, err);
+    cleanup_fd int null_fd = openat(root_fd, "dev/null", O_PATH | O_CLOEXEC);
+    return attach_clone(root_fd, null_fd, path, attributes, err);
 }
 
 static int enter(struct jail_build *build, struct err *err) {

@@ -10,19 +10,28 @@
 #include <unistd.h>
 
 #include "jail/attach.h"
+#include "jail/show.h"
 #include "jail/steps.h"
 
-static int enter_root(struct jail_build *build, struct err *err) {
-    /* Nothing that is mounted here shows up at the host's, nor the other way. */
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return err_errno(err, errno, "make / private");
-    const struct jail_tmpfs skeleton = {.size_bytes = 1ULL << 20, .inodes = 1024, .mode = 0755};
+static int make_skeleton(struct jail_build *build, struct err *err) {
+    const struct jail_tmpfs skeleton = {.size_bytes = 16ULL << 20, .inodes = 16384, .mode = 0755};
     int result = jail_make_tmpfs(&skeleton, &build->root_fd, err);
     if (result < 0)
         return result;
     if (move_mount(build->root_fd, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return err_errno(err, errno, "attach the new root");
-    return attach_link(build->root_fd, "/var/tmp", "/tmp", err);
+    /* What is mounted on this one later is not in it. */
+    return attach_folder(build->root_fd, "/dev", &build->empty_fd, err);
+}
+
+static int enter_root(struct jail_build *build, struct err *err) {
+    /* Nothing that is mounted here shows up at the host's, nor the other way. */
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_errno(err, errno, "make / private");
+    int result = show_read_mounts(&build->mounts, err);
+    if (result == 0)
+        result = make_skeleton(build, err);
+    return result < 0 ? result : attach_link(build->root_fd, "/var/tmp", "/tmp", err);
 }
 
 const struct jail_step step_root = {"root", enter_root};

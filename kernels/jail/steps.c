@@ -26,7 +26,7 @@ static const struct jail_step *const steps[] = {
 /* clang-format on */
 
 int jail_enter(const struct jail_plan *plan, struct err *err) {
-    struct jail_build build = {.plan = plan, .root_fd = -1};
+    struct jail_build build = {.plan = plan, .root_fd = -1, .empty_fd = -1};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int result = steps[i]->enter(&build, err);
         if (result < 0)

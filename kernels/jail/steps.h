@@ -2,12 +2,15 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/text.h"
 #include "jail/jail.h"
 
 /* One jail on its way. */
 struct jail_build {
     const struct jail_plan *plan;
-    int root_fd; /* the new root, attached but not yet entered; -1 before */
+    int root_fd;        /* the new root, attached but not yet entered; -1 before */
+    int empty_fd;       /* an empty folder of it */
+    struct text mounts; /* the host's mountinfo */
 };
 
 struct jail_step {

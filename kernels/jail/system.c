@@ -5,27 +5,26 @@
 #include <unistd.h>
 
 #include "jail/attach.h"
+#include "jail/show.h"
 #include "jail/steps.h"
-
-enum { SHOWN = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
 
 /* Links into /usr where /usr is merged (all of Debian 12 and later), folders elsewhere. */
 static const char *const beside_usr[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 
-static int show_beside(int root_fd, const char *path, struct err *err) {
+static int show_beside(const struct jail_build *build, const char *path, struct err *err) {
     char target[256];
     ssize_t size = readlink(path, target, sizeof target - 1);
     if (size > 0) {
         target[size] = 0;
-        return attach_link(root_fd, path, target, err);
+        return attach_link(build->root_fd, path, target, err);
     }
-    return access(path, F_OK) < 0 ? 0 : attach_host(root_fd, path, path, SHOWN, err);
+    return show_system(build, path, err);
 }
 
 static int enter(struct jail_build *build, struct err *err) {
-    int result = attach_host(build->root_fd, "/usr", "/usr", SHOWN, err);
+    int result = show_system(build, "/usr", err);
     for (size_t i = 0; result == 0 && i < sizeof beside_usr / sizeof beside_usr[0]; i++)
-        result = show_beside(build->root_fd, beside_usr[i], err);
+        result = show_beside(build, beside_usr[i], err);
     return result;
 }
 
@@ -35,12 +34,12 @@ static int enter_trees(struct jail_build *build, struct err *err) {
     const struct jail_plan *plan = build->plan;
     int result = 0;
     for (size_t i = 0; result == 0 && i < plan->tree_count; i++)
-        result = attach_tree(build->root_fd, plan->tree_sources[i], plan->trees[i], SHOWN, err);
+        result = show_tree(build, plan->tree_sources[i], plan->trees[i], err);
 #ifdef CELLBLOCK_TESTS
     /* Where programs of a test build say how they ended, those in jails too. */
     static const char reports[] = CELLBLOCK_REPORT_DIR;
     if (result == 0 && reports[0])
-        result = attach_host(build->root_fd, reports, reports,
+        result = attach_host(build->root_fd, reports,
                              MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 #endif
     return result;

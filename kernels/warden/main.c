@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "jail/jail.h"
 #include "report/report.h"
+#include "warden/bound.h"
 #include "warden/listen.h"
 #include "warden/open_files.h"
 #include "warden/own_program.h"
@@ -33,6 +34,7 @@ void warden_end(struct warden *warden, int exit_status) {
 
 static void read_specs_again(struct warden *warden) {
     specs_read(&warden->specs, &warden->params);
+    bound_say(&warden->specs);
     specs_tell(&warden->specs, &warden->gateway.outbox);
     gateway_flush(warden);
 }
@@ -113,9 +115,11 @@ static int begin(struct warden *warden, struct err *err) {
         result = own_program_load("cellblock-init", &warden->init_fd, err);
     if (result == 0)
         result = listen_bind(&warden->params.listen, &warden->listen_fd, &warden->url, err);
-    if (result == 0)
-        specs_read(&warden->specs, &warden->params);
-    return result;
+    if (result < 0)
+        return result;
+    specs_read(&warden->specs, &warden->params);
+    bound_say(&warden->specs);
+    return 0;
 }
 
 static bool is_over(const struct warden *warden) {

@@ -1,0 +1,32 @@
+#include "warden/bound.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "jail/jail.h"
+#include "warden/say.h"
+
+static void say_one(const char *name, const char *source) {
+    struct err err;
+    if (jail_try_overlay(source, &err) < 0)
+        say("%s: %s is bound, as no overlay shows it (%s): sessions can notice each other by "
+            "inotify and file locks on it",
+            name, source, err.text);
+}
+
+static void say_spec(const struct spec *spec) {
+    cleanup_mem char *name = mem_format("kernelspec %s", spec->name);
+    const struct strings *sources = &spec->trees.sources;
+    for (size_t i = 0; i < sources->count; i++)
+        if (i == 0 || strcmp(sources->items[i], sources->items[i - 1]) != 0)
+            say_one(name, sources->items[i]);
+}
+
+void bound_say(const struct specs *specs) {
+    say_one("every kernelspec", "/usr");
+    for (uint32_t number = 1; number <= specs->count; number++) {
+        const struct spec *spec = specs_find(specs, number);
+        if (spec)
+            say_spec(spec);
+    }
+}
