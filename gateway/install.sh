@@ -168,13 +168,14 @@ configure_and_build() {
     ninja --quiet -C "$build" 2>&1 | sed '/: no work to do\.$/d' >&2
 }
 
-# build FOLDER OPTION...: configures where needed, and compiles what has changed.
+# build FOLDER OPTION...: configures where needed, and compiles what has changed. Everybody may run
+# the programs: the gateway has a user of its own.
 build() {
     local folder=$1
     shift
     [[ -f $folder/build.ninja ]] || say "building in $folder"
-    locked "$folder.lock" configure_and_build "$folder" \
-        "-DLLHTTP_ROOT=$cellblock_cache/llhttp/usr" "$@"
+    (umask 022 && locked "$folder.lock" configure_and_build "$folder" \
+        "-DLLHTTP_ROOT=$cellblock_cache/llhttp/usr" "$@")
 }
 
 node_stamp() {

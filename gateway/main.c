@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -192,6 +193,7 @@ static int serve(void) {
 }
 
 int main(void) {
+    prctl(PR_SET_NAME, "cellblock-gatew"); /* else the descriptor's number, by which it was run */
     report_begin("gateway", "-");
     return report_end(serve());
 }

@@ -50,22 +50,28 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+enum { FD_PROGRAM = RPC_FD_LISTEN + 1 };
+
 /* In the child: only returns on failure. */
-static int become(const struct warden *warden, const char *program, int link, int params,
-                  char *const *environment, struct err *err) {
+static int become(const struct warden *warden, int link, int params, char *const *environment,
+                  struct err *err) {
     if (setsid() < 0)
         return err_errno(err, errno, "setsid");
     reset_signals();
-    const int fds[] = {link, params, warden->listen_fd};
-    int result = jail_place_descriptors(fds, sizeof fds / sizeof fds[0], STDERR_FILENO, err);
+    int program = -1;
+    int result = own_program_open("cellblock-gateway", &program, err);
+    const int fds[] = {link, params, warden->listen_fd, program};
+    if (result == 0)
+        result = jail_place_descriptors(fds, sizeof fds / sizeof fds[0], STDERR_FILENO, err);
     if (result == 0)
         result = jail_drop_privileges((uid_t)warden->params.uid_base,
                                       (gid_t)warden->params.uid_base, err);
     if (result < 0)
         return result;
+    fcntl(FD_PROGRAM, F_SETFD, FD_CLOEXEC);
     char *const argv[] = {"cellblock-gateway", NULL};
-    execve(program, argv, environment);
-    return err_errno(err, errno, "run %s", program);
+    execveat(FD_PROGRAM, "", argv, environment, AT_EMPTY_PATH);
+    return err_errno(err, errno, "run cellblock-gateway");
 }
 
 static void on_link(struct source *source, uint32_t events);
@@ -79,7 +85,6 @@ static int watch(struct warden *warden, struct err *err) {
 
 int gateway_start(struct warden *warden, struct err *err) {
     struct gateway *gateway = &warden->gateway;
-    cleanup_mem char *program = own_program_path("cellblock-gateway");
     cleanup_fd int params = -1;
     int result = params_write_fd(&warden->params, &params, err);
     if (result < 0)
@@ -95,7 +100,7 @@ int gateway_start(struct warden *warden, struct err *err) {
     pid_t pid = spawn_fork(0, &pidfd, err);
     if (pid == 0) {
         struct err problem;
-        become(warden, program, other, params, environment.items, &problem);
+        become(warden, other, params, environment.items, &problem);
         say("start the gateway: %s", problem.text);
         _exit(127);
     }

@@ -28,8 +28,13 @@ int own_program_find(struct err *err) {
     return 0;
 }
 
-char *own_program_path(const char *name) {
-    return mem_format("%s/%s", folder, name);
+int own_program_open(const char *name, int *ret_fd, struct err *err) {
+    cleanup_mem char *path = mem_format("%s/%s", folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "open %s", path);
+    *ret_fd = fd;
+    return 0;
 }
 
 static int create_memfd(const char *name) {
@@ -51,18 +56,18 @@ static int copy_file(int from, int to) {
 }
 
 int own_program_load(const char *name, int *ret_fd, struct err *err) {
-    cleanup_mem char *path = own_program_path(name);
-    cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return err_errno(err, errno, "open %s", path);
+    cleanup_fd int from = -1;
+    int result = own_program_open(name, &from, err);
+    if (result < 0)
+        return result;
     cleanup_fd int fd = create_memfd(name);
     if (fd < 0)
         return err_errno(err, errno, "memfd_create");
-    int result = copy_file(from, fd);
+    result = copy_file(from, fd);
     if (result < 0)
-        return err_errno(err, -result, "copy %s", path);
+        return err_errno(err, -result, "copy %s", name);
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-        return err_errno(err, errno, "seal %s", path);
+        return err_errno(err, errno, "seal %s", name);
     *ret_fd = take_fd(&fd);
     return 0;
 }

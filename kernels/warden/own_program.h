@@ -5,7 +5,8 @@
 
 /* Finds them; to be called first. */
 int own_program_find(struct err *err);
-/* The path of a program beside this one; owned by the caller. */
-char *own_program_path(const char *name);
+/* A program beside this one, to be run by its descriptor: whoever runs it may be one whom the way
+ * there is closed to. */
+int own_program_open(const char *name, int *ret_fd, struct err *err);
 /* Its content in a sealed memfd that can be run but not changed, by anybody. */
 int own_program_load(const char *name, int *ret_fd, struct err *err);
