@@ -107,10 +107,10 @@ static int restrict_all(int mount_fd, const char *path, unsigned long attributes
     return 0;
 }
 
-int attach_clone(int root_fd, int source_fd, const char *path, unsigned long attributes,
-                 struct err *err) {
-    cleanup_fd int clone = open_tree(
-        source_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+static int clone_to(int root_fd, int source_fd, unsigned depth, const char *path,
+                    unsigned long attributes, struct err *err) {
+    cleanup_fd int clone =
+        open_tree(source_fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | depth);
     if (clone < 0)
         return err_errno(err, errno, "show %s", path);
     int result = restrict_all(clone, path, attributes, err);
@@ -123,6 +123,16 @@ int attach_clone(int root_fd, int source_fd, const char *path, unsigned long att
     result = S_ISDIR(info.st_mode) ? attach_folder(root_fd, path, &target, err)
                                    : open_target_file(root_fd, path, &target, err);
     return result < 0 ? result : move_to(clone, target, path, err);
+}
+
+int attach_clone(int root_fd, int source_fd, const char *path, unsigned long attributes,
+                 struct err *err) {
+    return clone_to(root_fd, source_fd, AT_RECURSIVE, path, attributes, err);
+}
+
+int attach_part(int root_fd, int source_fd, const char *path, unsigned long attributes,
+                struct err *err) {
+    return clone_to(root_fd, source_fd, 0, path, attributes, err);
 }
 
 int attach_host(int root_fd, const char *path, unsigned long attributes, struct err *err) {

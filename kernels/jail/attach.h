@@ -16,7 +16,11 @@ int attach_mount(int root_fd, int mount_fd, const char *path, struct err *err);
  * MOUNT_ATTR_*. */
 int attach_clone(int root_fd, int source_fd, const char *path, unsigned long attributes,
                  struct err *err);
-/* The same of the host's path, links followed, at the same path. -ENOENT where there is none. */
+/* The same without what is mounted on it or below it. */
+int attach_part(int root_fd, int source_fd, const char *path, unsigned long attributes,
+                struct err *err);
+/* Like attach_clone: the host's path, links followed, at the same path. -ENOENT where there is
+ * none. */
 int attach_host(int root_fd, const char *path, unsigned long attributes, struct err *err);
 /* A new file with the content of the host's at the same path; none is fine. */
 int attach_copy(int root_fd, const char *path, struct err *err);

@@ -29,9 +29,14 @@ struct jail_plan {
     size_t tree_count;
     uint64_t shared_memory_bytes; /* of /dev/shm */
     uint64_t pids, open_files;    /* limits */
+    uint64_t memory_bytes;        /* what /proc tells; 0: what there is */
+    uint64_t cpus_milli;          /* likewise, in thousandths of a CPU */
     const int *keep;              /* these become descriptors 3, 4, ...; all others are closed */
     size_t keep_count;
 };
+
+/* How many processors a jail with this limit is told of; 0: as many as the caller may use. */
+unsigned jail_cpus(uint64_t cpus_milli);
 
 /* Whether jails show source, a path without links, by an overlay of their own; fails with a
  * sentence that says why they bind it instead: there, inotify and file locks meet other sessions.

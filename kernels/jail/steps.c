@@ -13,6 +13,7 @@ static const struct jail_step *const steps[] = {
     &step_etc,
     &step_dev,
     &step_proc,
+    &step_sys,
     &step_workspace,
     &step_trees, /* behind the workspace: a tree may lie below /tmp */
     &step_pivot,

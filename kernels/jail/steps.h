@@ -20,4 +20,4 @@ struct jail_step {
 
 extern const struct jail_step step_namespaces, step_oom, step_audit, step_root, step_system,
     step_etc, step_dev, step_proc, step_workspace, step_trees, step_pivot, step_privileges,
-    step_keyring, step_filter, step_descriptors, step_limits, step_open_files;
+    step_sys, step_keyring, step_filter, step_descriptors, step_limits, step_open_files;

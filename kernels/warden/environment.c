@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "jail/jail.h"
 
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
@@ -71,6 +72,22 @@ static char *substitute(const struct strings *environment, const char *text) {
     return result.data;
 }
 
+/* Libraries that count the processors they may run on (sched_getaffinity) find all of the host's:
+ * a session is not tied to some of them, because then those would be crowded while others rest. */
+static const char *const thread_counts[] = {
+    "OMP_NUM_THREADS",    "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS",
+    "POLARS_MAX_THREADS", "PYTHON_CPU_COUNT",     "GOMAXPROCS",
+};
+
+/* Where the limit is lower than what there is. */
+static void add_threads(struct strings *built, uint64_t cpus_milli) {
+    unsigned cpus = jail_cpus(cpus_milli);
+    if (cpus == jail_cpus(0))
+        return;
+    for (size_t i = 0; i < sizeof thread_counts / sizeof thread_counts[0]; i++)
+        strings_add_take(built, mem_format("%s=%u", thread_counts[i], cpus));
+}
+
 /* Adds the kernelspec's variables. */
 static int add_specs(const struct spec *spec, struct strings *built, struct err *err) {
     size_t size = 0;
@@ -85,8 +102,8 @@ static int add_specs(const struct spec *spec, struct strings *built, struct err 
     return 0;
 }
 
-int environment_build(const struct spec *spec, struct slice asked, struct strings *ret_environment,
-                      struct err *err) {
+int environment_build(const struct spec *spec, uint64_t cpus_milli, struct slice asked,
+                      struct strings *ret_environment, struct err *err) {
     int result = check(asked, err);
     if (result < 0)
         return result;
@@ -95,6 +112,7 @@ int environment_build(const struct spec *spec, struct slice asked, struct string
                                           : mem_format("PATH=%s", default_path));
     for (size_t i = 0; i < sizeof of_every_jail / sizeof of_every_jail[0]; i++)
         strings_add(&built, of_every_jail[i]);
+    add_threads(&built, cpus_milli);
     result = add_specs(spec, &built, err);
     if (result < 0) {
         strings_finish(&built);

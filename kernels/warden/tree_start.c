@@ -86,7 +86,8 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
     struct slice connection = slice_make(request->tail, start->connection_size);
     struct slice asked =
         slice_make(request->tail + start->connection_size, start->environment_size);
-    int result = environment_build(spec, asked, &launch->environment, err);
+    int result =
+        environment_build(spec, tree->jail->limits.cpus_milli, asked, &launch->environment, err);
     if (result == 0)
         result = make_run(tree->jail, &tree->run_fd, err);
     if (result == 0)
@@ -117,6 +118,8 @@ static int spawn(struct tree *tree, const struct spec *spec, const struct launch
                  .tree_count = spec->trees.paths.count,
                  .shared_memory_bytes = jail->warden->params.tmp_bytes,
                  .pids = jail->limits.pids,
+                 .memory_bytes = jail->limits.memory_bytes,
+                 .cpus_milli = jail->limits.cpus_milli,
                  .open_files = jail->limits.open_files},
         .link = launch->link,
         .init_fd = jail->warden->init_fd,

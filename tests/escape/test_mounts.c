@@ -62,12 +62,14 @@ static void hides_the_host(void **state) {
                                   "look|/root|/root/cellblock-canary|/home/user|/etc/shadow|/sys"
                                   "|/boot|/mnt|/srv|/opt|/var/lib|/run/systemd|/.dockerenv"),
                         "/root ENOENT\n/root/cellblock-canary ENOENT\n/home/user ok\n"
-                        "/etc/shadow ENOENT\n/sys ENOENT\n/boot ENOENT\n/mnt ENOENT\n"
+                        "/etc/shadow ENOENT\n/sys ok\n/boot ENOENT\n/mnt ENOENT\n"
                         "/srv ENOENT\n/opt ENOENT\n/var/lib ENOENT\n/run/systemd ENOENT\n"
                         "/.dockerenv ENOENT\n");
     assert_string_equal(rig_probe(&rig, 1, "list|/home|/run|/home/user"),
                         "/home user\n/run kernel\n/home/user\n");
     assert_string_equal(rig_probe(&rig, 1, "list|/var"), var_names());
+    assert_string_equal(rig_probe(&rig, 1, "list|/sys|/sys/devices|/sys/devices/system"),
+                        "/sys class devices\n/sys/devices system\n/sys/devices/system cpu\n");
     assert_string_equal(
         rig_probe(
             &rig, 1,

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "warden/environment.h"
@@ -27,7 +28,7 @@ static void builds_from_nothing(void **state) {
     struct spec spec = {.bin = (char[]){""}};
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), 0);
+    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
     static const char *const expected[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
                                            "HOME=/home/user",
                                            "USER=user",
@@ -51,13 +52,30 @@ static void lets_the_later_win(void **state) {
     static const char asked[] = "A=asked\0EMPTY=\0A=asked again\0AA=x";
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, slice_make(asked, sizeof asked), &built, &err), 0);
+    assert_int_equal(environment_build(&spec, 0, slice_make(asked, sizeof asked), &built, &err), 0);
     assert_string_equal(value(&built, "A"), "asked again");
     assert_string_equal(value(&built, "AA"), "x");
     assert_string_equal(value(&built, "B"), "spec");
     assert_string_equal(value(&built, "EMPTY"), "");
     assert_string_equal(value(&built, "HOME"), "/elsewhere");
     assert_string_equal(value(&built, "PATH"), "/opt/env/bin:/usr/local/bin:/usr/bin:/bin");
+    strings_finish(&built);
+    strings_finish(&spec.env);
+    assert_int_equal(mem_live(), 0);
+}
+
+/* A limit of one processor; what the kernelspec says wins. */
+static void says_how_many_threads_there_may_be(void **state) {
+    (void)state;
+    struct spec spec = {.bin = (char[]){""}};
+    strings_add(&spec.env, "OMP_NUM_THREADS=7");
+    struct strings built;
+    struct err err;
+    bool is_limited = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    assert_int_equal(environment_build(&spec, 500, (struct slice){0}, &built, &err), 0);
+    assert_string_equal(value(&built, "OMP_NUM_THREADS"), "7");
+    const char *count = value(&built, "OPENBLAS_NUM_THREADS");
+    assert_true(is_limited ? strcmp(count, "1") == 0 : !count);
     strings_finish(&built);
     strings_finish(&spec.env);
     assert_int_equal(mem_live(), 0);
@@ -82,7 +100,7 @@ static void fills_in_what_a_kernelspec_refers_to(void **state) {
         struct strings built;
         struct err err;
         strings_add(&spec.env, rows[i].given);
-        assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), 0);
+        assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
         assert_string_equal(value(&built, "P"), rows[i].expected);
         strings_finish(&built);
         strings_finish(&spec.env);
@@ -96,7 +114,7 @@ static void fills_nothing_into_what_was_asked(void **state) {
     struct spec spec = {.bin = (char[]){""}};
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, SLICE_LITERAL("A=$HOME\0"), &built, &err), 0);
+    assert_int_equal(environment_build(&spec, 0, SLICE_LITERAL("A=$HOME\0"), &built, &err), 0);
     assert_string_equal(value(&built, "A"), "$HOME");
     strings_finish(&built);
 }
@@ -110,17 +128,17 @@ static void refuses_what_grows_without_end(void **state) {
     strings_add(&spec.env, "A0=0123456789abcdef");
     for (int i = 1; i < 60; i++)
         strings_add_take(&spec.env, mem_format("A%d=${A%d}$A%d", i, i - 1, i - 1));
-    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), -E2BIG);
+    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), -E2BIG);
     assert_null(built.items);
     strings_finish(&spec.env);
 
     strings_add_take(&spec.env, mem_format("A=%0*d", 100 * 1024, 0));
     for (int i = 0; i < 9; i++)
         strings_add_take(&spec.env, mem_format("B%d=$A", i));
-    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), 0);
+    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
     strings_finish(&built);
     strings_add(&spec.env, "C=$A");
-    assert_int_equal(environment_build(&spec, (struct slice){0}, &built, &err), -E2BIG);
+    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), -E2BIG);
     assert_non_null(strstr(err.text, "more than 1048576 bytes"));
     strings_finish(&spec.env);
     assert_int_equal(mem_live(), 0);
@@ -137,7 +155,7 @@ static void refuses_what_exec_would_not_carry(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct strings built = {0};
         struct err err;
-        assert_int_equal(environment_build(&spec, bad[i], &built, &err), -EINVAL);
+        assert_int_equal(environment_build(&spec, 0, bad[i], &built, &err), -EINVAL);
         assert_null(built.items);
     }
     assert_int_equal(mem_live(), 0);
@@ -147,6 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builds_from_nothing),
         cmocka_unit_test(lets_the_later_win),
+        cmocka_unit_test(says_how_many_threads_there_may_be),
         cmocka_unit_test(fills_in_what_a_kernelspec_refers_to),
         cmocka_unit_test(fills_nothing_into_what_was_asked),
         cmocka_unit_test(refuses_what_grows_without_end),
