@@ -41,7 +41,8 @@ static int check_section(const char *section, struct err *err) {
     if (!*section)
         return 0;
     if (strcmp(section, "data") == 0)
-        return err_set(err, EINVAL, "[data]: data folders are not supported yet");
+        return err_set(err, EINVAL,
+                       "[data]: there are no sections; write data = NAME=/host/folder");
     return err_set(err, EINVAL, "[%.60s]: there is no such section; names stand without one",
                    section);
 }

@@ -1,4 +1,5 @@
-/* handover - parameters in a sealed memfd: "name=value" strings, each with its NUL, one per row. */
+/* handover - parameters in a sealed memfd: "name=value" strings, each with its NUL, one per row
+ * that is not kept back. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -34,11 +35,15 @@ static int write_sealed(int fd, struct slice bytes, struct err *err) {
     return 0;
 }
 
+static bool is_handed_over(const struct param_row *row) {
+    return row->name && !row->type->is_kept_back;
+}
+
 int params_write_fd(const struct params *params, int *ret_fd, struct err *err) {
     struct text records = {0};
     for (size_t i = 0; i < param_row_count; i++) {
         const struct param_row *row = &param_rows[i];
-        if (!row->name)
+        if (!is_handed_over(row))
             continue;
         text_append_format(&records, "%s=", row->name);
         row->type->print(row, param_value(row, params), &records);
@@ -75,7 +80,7 @@ static int put_records(struct loader *loader, const char *at, const char *end, s
             return r;
     }
     for (size_t i = 0; i < param_row_count; i++)
-        if (param_rows[i].name && !loader->given[i])
+        if (is_handed_over(&param_rows[i]) && !loader->given[i])
             return err_set(err, EPROTO, "parameters: %s is missing", param_rows[i].name);
     return 0;
 }

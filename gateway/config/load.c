@@ -144,19 +144,6 @@ static int put_environment(struct loader *loader, char *const environment[], str
     return 0;
 }
 
-/* What no row can say alone. */
-static int check_together(const struct params *params, struct err *err) {
-    if (params->no_token && *params->token)
-        return err_set(err, EINVAL, "token and no_token exclude each other");
-    if (params->uid_count <= params->max_kernels)
-        return err_set(err, EINVAL,
-                       "uid_count: %llu user ids are too few for the gateway and the %llu of "
-                       "max_kernels",
-                       (unsigned long long)params->uid_count,
-                       (unsigned long long)params->max_kernels);
-    return 0;
-}
-
 static int load_sources(struct loader *loader, const struct flags *flags, char *const environment[],
                         struct err *err) {
     int r;
@@ -165,7 +152,7 @@ static int load_sources(struct loader *loader, const struct flags *flags, char *
         (r = put_flags(loader, flags, err)) < 0)
         return r;
     if (!*loader->params.config)
-        return check_together(&loader->params, err);
+        return params_settle(&loader->params, err);
     struct loader again;
     loader_init(&again);
     if ((r = loader_read_file(&again, loader->params.config, err)) == 0 &&
@@ -174,7 +161,7 @@ static int load_sources(struct loader *loader, const struct flags *flags, char *
     struct loader first = *loader;
     *loader = again;
     loader_finish(&first);
-    return r < 0 ? r : check_together(&loader->params, err);
+    return r < 0 ? r : params_settle(&loader->params, err);
 }
 
 int params_load(int argc, char *const argv[], char *const environment[], struct params *ret_params,

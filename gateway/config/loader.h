@@ -21,3 +21,6 @@ bool loader_has(const struct loader *loader, const struct param_row *row);
 
 /* Reads a configuration file as one source. */
 int loader_read_file(struct loader *loader, const char *path, struct err *err);
+
+/* Refuses what does not go together, and gives values that stand for others what they stand for. */
+int params_settle(struct params *params, struct err *err);

@@ -29,6 +29,7 @@ struct params_address {
 #define PARAM_MEMBER_PATH char *
 #define PARAM_MEMBER_PATHS struct params_list
 #define PARAM_MEMBER_NAMES struct params_list
+#define PARAM_MEMBER_FOLDERS struct params_list /* "NAME=/host/folder", each NAME once */
 #define PARAM_MEMBER_BOOL bool
 #define PARAM_MEMBER_COUNT uint64_t
 #define PARAM_MEMBER_BYTES uint64_t
@@ -41,10 +42,14 @@ struct params {
 #include "config/params.def"
 };
 
+/* How many data folders there may be. */
+enum { PARAMS_DATA_MAX = 64 };
+
 /* What params_load found instead of parameters. */
 enum { PARAMS_HELP = 1, PARAMS_VERSION };
 
-/* Resolves all parameters. argv[0] is the program's name, environment is like environ. Returns 0;
+/* Resolves all parameters; of limits.def every max_ has a value then, or there is no limit at all
+ * (max_cpus_milli alone, 0). argv[0] is the program's name, environment is like environ. Returns 0;
  * PARAMS_HELP or PARAMS_VERSION where a flag asks for it (ret_params is untouched then); -EINVAL or
  * what reading the file failed with, and one sentence that names the flag, variable or line. */
 int params_load(int argc, char *const argv[], char *const environment[], struct params *ret_params,
@@ -57,7 +62,8 @@ void params_finish(struct params *params);
 bool params_make_token(struct params *params);
 
 /* All values, secrets included, in a sealed memfd that another program reads with params_read_fd.
- * ret_fd is close-on-exec. */
+ * Data folders are left out: where they lie is the warden's own business. ret_fd is
+ * close-on-exec. */
 int params_write_fd(const struct params *params, int *ret_fd, struct err *err);
 /* fd stays the caller's; its offset does not matter. */
 int params_read_fd(int fd, struct params *ret_params, struct err *err);

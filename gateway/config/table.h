@@ -16,7 +16,8 @@ struct param_type {
     const char *kind;        /* in sentences and docs */
     bool is_list;
     bool is_secret;
-    bool has_range; /* minimum and maximum are of the value */
+    bool is_kept_back; /* from whoever reads params_write_fd's memfd */
+    bool has_range;    /* minimum and maximum are of the value */
     /* Reads text into member: replaces what is there, adds to lists. The sentence in err begins
      * with the value and does not name the parameter. */
     int (*read)(const struct param_row *row, const char *text, void *member, struct err *err);
@@ -39,8 +40,8 @@ extern const struct param_row param_rows[];
 extern const size_t param_row_count;
 
 extern const struct param_type param_type_TEXT, param_type_SECRET, param_type_PATH,
-    param_type_PATHS, param_type_NAMES, param_type_BOOL, param_type_COUNT, param_type_BYTES,
-    param_type_MILLISECONDS, param_type_ADDRESS;
+    param_type_PATHS, param_type_NAMES, param_type_FOLDERS, param_type_BOOL, param_type_COUNT,
+    param_type_BYTES, param_type_MILLISECONDS, param_type_ADDRESS;
 
 static inline void *param_member(const struct param_row *row, struct params *params) {
     return (char *)params + row->offset;

@@ -14,6 +14,8 @@ static void finish_nothing(void *member) {
     (void)member;
 }
 
+enum { FOLDER_NAME_MAX = 63 };
+
 /* -- numbers ------------------------------------------------------------------------------------
  */
 
@@ -203,6 +205,26 @@ static int make_name(const struct param_row *row, const char *text, char **ret_n
     return 0;
 }
 
+/* NAME=/host/folder. The name becomes that of a folder. */
+static int make_folder(const struct param_row *row, const char *text, char **ret_folder,
+                       struct err *err) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t size = strspn(text, letters);
+    if (size == 0 || size > FOLDER_NAME_MAX || text[0] == '.' || text[size] != '=')
+        return err_set(err, EINVAL,
+                       "\"%.60s\" is not NAME=/host/folder with a NAME of up to %d letters, digits "
+                       "and _ - .",
+                       text, FOLDER_NAME_MAX);
+    char *path;
+    int r = make_absolute(row, text + size + 1, &path, err);
+    if (r < 0)
+        return r;
+    *ret_folder = mem_format("%.*s=%s", (int)size, text, path);
+    mem_free(path);
+    return 0;
+}
+
 typedef int make_item(const struct param_row *row, const char *text, char **ret_item,
                       struct err *err);
 
@@ -236,7 +258,7 @@ static void finish_list(void *member) {
     *list = (struct params_list){0};
 }
 
-#define LIST_TYPE(type, separator, make, placeholder_, kind_)                                      \
+#define LIST_TYPE(type, separator, make, placeholder_, kind_, is_kept_back_)                       \
     static int read_##type(const struct param_row *row, const char *text, void *member,            \
                            struct err *err) {                                                      \
         return read_list(row, text, separator, make, member, err);                                 \
@@ -248,12 +270,14 @@ static void finish_list(void *member) {
     const struct param_type param_type_##type = {.placeholder = placeholder_,                      \
                                                  .kind = kind_,                                    \
                                                  .is_list = true,                                  \
+                                                 .is_kept_back = is_kept_back_,                    \
                                                  .read = read_##type,                              \
                                                  .print = print_##type,                            \
                                                  .finish = finish_list};
 
-LIST_TYPE(PATHS, ':', make_absolute, "PATHS", "paths")
-LIST_TYPE(NAMES, ',', make_name, "NAMES", "names")
+LIST_TYPE(PATHS, ':', make_absolute, "PATHS", "paths", false)
+LIST_TYPE(NAMES, ',', make_name, "NAMES", "names", false)
+LIST_TYPE(FOLDERS, ':', make_folder, "NAME=PATH", "named folders", true)
 
 /* -- address ------------------------------------------------------------------------------------
  */

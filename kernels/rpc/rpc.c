@@ -29,6 +29,7 @@ static const struct shape shapes[] = {
     [RPC_SPECS_END] = {sizeof(struct rpc_specs_end), 0, 0},
     [RPC_TREE_SOCKETS] = {sizeof(struct rpc_tree_sockets), 0, 5},
     [RPC_TREE_ENDED] = {sizeof(struct rpc_tree_ended), RPC_OUTPUT_MAX, 0},
+    [RPC_DATA] = {sizeof(struct rpc_data), 0, 0},
 };
 
 enum { BODY_MAX = offsetof(struct rpc_packet, tail_size) };
@@ -97,6 +98,8 @@ static bool is_text(const char *text, size_t size) {
 static bool texts_end(const struct rpc_packet *packet) {
     if (packet->head.kind == RPC_REPLY)
         return is_text(packet->reply.err.text, sizeof packet->reply.err.text);
+    if (packet->head.kind == RPC_DATA)
+        return is_text(packet->data.name, sizeof packet->data.name);
     if (packet->head.kind != RPC_SPEC)
         return true;
     const struct rpc_spec *spec = &packet->spec;

@@ -40,6 +40,7 @@ enum rpc_kind {
     RPC_SPECS_END,  /* struct rpc_specs_end: all are told; those of an older generation are gone */
     RPC_TREE_SOCKETS, /* struct rpc_tree_sockets + five O_PATH descriptors */
     RPC_TREE_ENDED,   /* struct rpc_tree_ended + tail: the last bytes of its stdout and stderr */
+    RPC_DATA,         /* struct rpc_data: one data folder; at start, before the first RPC_SPEC */
 };
 
 enum rpc_tree_kind { RPC_TREE_KERNEL = 1, RPC_TREE_COMMAND, RPC_TREE_TERMINAL, RPC_TREE_FILES };
@@ -58,7 +59,7 @@ struct rpc_head {
     uint32_t number; /* of a request, repeated by its reply; 0 for events */
 };
 
-/* 0 means the config's default, which is also the most a session may have. */
+/* 0 means the config's default. What is more than the config's max_ is refused. */
 struct rpc_limits {
     uint64_t memory_bytes;
     uint64_t cpus_milli;
@@ -128,6 +129,14 @@ struct rpc_specs_end {
     uint32_t reserved;
 };
 
+/* Where it lies on the host is the warden's own business. */
+struct rpc_data {
+    struct rpc_head head;
+    uint32_t data; /* its number, below 64: a bit of data_mask */
+    uint32_t reserved;
+    char name[RPC_NAME_MAX]; /* sessions find it at /data/NAME */
+};
+
 /* The sockets in the order of enum connection_port (shell, iopub, stdin, control, hb), which is the
  * order of their port numbers 1..5 in the connection file. */
 struct rpc_tree_sockets {
@@ -169,6 +178,7 @@ struct rpc_packet {
         struct rpc_specs_end specs_end;
         struct rpc_tree_sockets tree_sockets;
         struct rpc_tree_ended tree_ended;
+        struct rpc_data data;
     };
     size_t tail_size;
     size_t fd_count;

@@ -115,6 +115,7 @@ int gateway_start(struct warden *warden, struct err *err) {
     gateway->is_ready = false;
     gateway->kill_at_ms = gateway->start_at_ms = 0;
     result = watch(warden, err);
+    data_tell(&warden->data, &gateway->outbox);
     specs_tell(&warden->specs, &gateway->outbox);
     gateway_flush(warden);
     return result;

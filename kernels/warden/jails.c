@@ -5,45 +5,10 @@
 
 #include "base/mem.h"
 #include "jail/jail.h"
+#include "warden/limits.h"
 #include "warden/say.h"
 #include "warden/uuid_text.h"
 #include "warden/warden.h"
-
-/* A limit that was asked for; 0 asks for the most there is, which 0 too stands for "no limit". */
-static int resolve_one(const char *name, uint64_t asked, uint64_t most, uint64_t *ret_limit,
-                       struct err *err) {
-    if (most && asked > most)
-        return err_set(err, EINVAL, "limit %s: %llu is more than the most, %llu", name,
-                       (unsigned long long)asked, (unsigned long long)most);
-    *ret_limit = asked ? asked : most;
-    return 0;
-}
-
-static int resolve_limits(const struct params *params, const struct rpc_limits *asked,
-                          struct rpc_limits *ret_limits, struct err *err) {
-    struct rpc_limits limits;
-    const struct {
-        const char *name;
-        uint64_t asked, most;
-        uint64_t *limit;
-    } rows[] = {
-        {"memory_bytes", asked->memory_bytes, params->memory_bytes, &limits.memory_bytes},
-        {"cpus_milli", asked->cpus_milli, params->cpus_milli, &limits.cpus_milli},
-        {"pids", asked->pids, params->pids, &limits.pids},
-        {"open_files", asked->open_files, params->open_files, &limits.open_files},
-        {"workspace_bytes", asked->workspace_bytes, params->workspace_bytes,
-         &limits.workspace_bytes},
-        {"workspace_inodes", asked->workspace_inodes, params->workspace_inodes,
-         &limits.workspace_inodes},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int result = resolve_one(rows[i].name, rows[i].asked, rows[i].most, rows[i].limit, err);
-        if (result < 0)
-            return result;
-    }
-    *ret_limits = limits;
-    return 0;
-}
 
 static struct jail *find_any(struct warden *warden, const uint8_t id[16]) {
     struct jail *jail;
@@ -98,8 +63,12 @@ static int make(struct warden *warden, const struct rpc_jail_create *request,
     if (result < 0)
         return result;
     struct jail *jail = mem_zalloc(1, sizeof *jail);
-    *jail = (struct jail){
-        .warden = warden, .limits = *limits, .user = user, .net_fd = -1, .ipc_fd = -1};
+    *jail = (struct jail){.warden = warden,
+                          .limits = *limits,
+                          .data_mask = request->data_mask,
+                          .user = user,
+                          .net_fd = -1,
+                          .ipc_fd = -1};
     memcpy(jail->id, request->jail, sizeof jail->id);
     list_init(&jail->trees);
     result = make_parts(jail, err);
@@ -114,9 +83,9 @@ static int make(struct warden *warden, const struct rpc_jail_create *request,
 
 int jail_create(struct warden *warden, const struct rpc_jail_create *request, struct err *err) {
     struct rpc_limits limits;
-    int result = resolve_limits(&warden->params, &request->limits, &limits, err);
-    if (result == 0 && request->data_mask)
-        result = err_set(err, ENOTSUP, "data folders are not there yet");
+    int result = limits_resolve(&warden->params, &request->limits, &limits, err);
+    if (result == 0)
+        result = data_check(&warden->data, request->data_mask, err);
     if (result == 0 && find_any(warden, request->jail))
         result = err_set(err, EEXIST, "there is a jail of this id");
     if (result == 0 && warden->jail_count >= warden->params.max_kernels)
@@ -132,7 +101,7 @@ int jail_change_limits(struct warden *warden, const struct rpc_jail_create *requ
     if (!jail)
         return err_set(err, ENOENT, "there is no such jail");
     struct rpc_limits limits;
-    int result = resolve_limits(&warden->params, &request->limits, &limits, err);
+    int result = limits_resolve(&warden->params, &request->limits, &limits, err);
     if (result < 0)
         return result;
     struct jail_tmpfs workspace = workspace_of(jail);

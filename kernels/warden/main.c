@@ -32,7 +32,8 @@ void warden_end(struct warden *warden, int exit_status) {
     jails_end_all(warden);
 }
 
-static void read_specs_again(struct warden *warden) {
+static void read_folders_again(struct warden *warden) {
+    data_read_again(&warden->data);
     specs_read(&warden->specs, &warden->params);
     bound_say(&warden->specs);
     specs_tell(&warden->specs, &warden->gateway.outbox);
@@ -46,7 +47,7 @@ static void on_signal(struct source *source, uint32_t events) {
     if (read(source->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     if (info.ssi_signo == SIGHUP)
-        read_specs_again(warden);
+        read_folders_again(warden);
     else
         warden_end(warden, 0);
 }
@@ -114,6 +115,8 @@ static int begin(struct warden *warden, struct err *err) {
     if (result == 0)
         result = own_program_load("cellblock-init", &warden->init_fd, err);
     if (result == 0)
+        result = data_read(&warden->data, &warden->params, err);
+    if (result == 0)
         result = listen_bind(&warden->params.listen, &warden->listen_fd, &warden->url, err);
     if (result < 0)
         return result;
@@ -144,6 +147,7 @@ static void finish(struct warden *warden) {
     jail_prepared_destroy(warden->prepared);
     outbox_finish(&warden->gateway.outbox);
     specs_finish(&warden->specs);
+    data_finish(&warden->data);
     uids_finish(&warden->uids);
     params_finish(&warden->params);
     mem_free(warden->url);

@@ -44,6 +44,7 @@ static int write_connection_file(const struct jail *jail, int run_fd, struct sli
 struct launch {
     int workspace_fd, temporary_fd, link;
     struct strings argv, environment;
+    struct trees_shown trees;
 };
 
 static void launch_finish(struct launch *launch) {
@@ -53,6 +54,7 @@ static void launch_finish(struct launch *launch) {
             close(fds[i]);
     strings_finish(&launch->argv);
     strings_finish(&launch->environment);
+    trees_shown_finish(&launch->trees);
 }
 
 static int clone_mounts(const struct jail *jail, struct launch *launch, struct err *err) {
@@ -96,13 +98,15 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
         result = clone_mounts(tree->jail, launch, err);
     if (result == 0)
         result = make_link(&tree->link_source.fd, &launch->link, err);
-    if (result == 0)
-        name_init(tree->jail, spec, &launch->argv);
-    return result;
+    if (result < 0)
+        return result;
+    name_init(tree->jail, spec, &launch->argv);
+    trees_shown_add_all(&launch->trees, &spec->trees);
+    data_add_trees(&tree->jail->warden->data, tree->jail->data_mask, &launch->trees);
+    return 0;
 }
 
-static int spawn(struct tree *tree, const struct spec *spec, const struct launch *launch,
-                 struct err *err) {
+static int spawn(struct tree *tree, const struct launch *launch, struct err *err) {
     const struct jail *jail = tree->jail;
     struct spawn_tree parts = {
         .plan = {.prepared = jail->warden->prepared,
@@ -113,9 +117,9 @@ static int spawn(struct tree *tree, const struct spec *spec, const struct launch
                  .workspace_fd = launch->workspace_fd,
                  .temporary_fd = launch->temporary_fd,
                  .run_fd = tree->run_fd,
-                 .trees = (const char *const *)spec->trees.paths.items,
-                 .tree_sources = (const char *const *)spec->trees.sources.items,
-                 .tree_count = spec->trees.paths.count,
+                 .trees = (const char *const *)launch->trees.paths.items,
+                 .tree_sources = (const char *const *)launch->trees.sources.items,
+                 .tree_count = launch->trees.paths.count,
                  .shared_memory_bytes = jail->warden->params.tmp_bytes,
                  .pids = jail->limits.pids,
                  .memory_bytes = jail->limits.memory_bytes,
@@ -140,12 +144,12 @@ static int watch(struct tree *tree, struct err *err) {
 /* The descriptor of the process is watched last: once it exists the tree ends by its event. */
 static int launch_tree(struct tree *tree, const struct spec *spec, const struct rpc_packet *request,
                        struct err *err) {
-    struct launch launch = {-1, -1, -1, {0}, {0}};
+    struct launch launch = {-1, -1, -1, {0}, {0}, {{0}, {0}}};
     int result = prepare(tree, spec, request, &launch, err);
     if (result == 0)
         result = watch(tree, err);
     if (result == 0)
-        result = spawn(tree, spec, &launch, err);
+        result = spawn(tree, &launch, err);
     launch_finish(&launch);
     if (result < 0)
         return result;

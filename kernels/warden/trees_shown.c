@@ -25,7 +25,7 @@ static const char *const refused[] = {"/",    "/home", "/root", "/etc", "/var",
 /* Nor anything below these. */
 static const char *const refused_below[] = {"/proc", "/sys", "/dev", "/run"};
 
-static bool is_below(const char *path, const char *tree) {
+bool path_is_below(const char *path, const char *tree) {
     size_t size = strlen(tree);
     return strncmp(path, tree, size) == 0 && (path[size] == '/' || path[size] == 0);
 }
@@ -33,7 +33,7 @@ static bool is_below(const char *path, const char *tree) {
 /* A home, or a folder that holds one. */
 static bool is_home(const char *path) {
     const char *own = getenv("HOME");
-    if (own && own[0] == '/' && is_below(own, path))
+    if (own && own[0] == '/' && path_is_below(own, path))
         return true;
     return strncmp(path, "/home/", 6) == 0 && path[6] && !strchr(path + 6, '/');
 }
@@ -43,7 +43,7 @@ static int refuse_private(const char *path, struct err *err) {
         if (strcmp(path, refused[i]) == 0)
             return err_set(err, EPERM, "%s is never shown in a jail", path);
     for (size_t i = 0; i < sizeof refused_below / sizeof refused_below[0]; i++)
-        if (is_below(path, refused_below[i]))
+        if (path_is_below(path, refused_below[i]))
             return err_set(err, EPERM, "%s is never shown in a jail", path);
     if (is_home(path))
         return err_set(err, EPERM, "%s is a home, which is never shown in a jail", path);
@@ -52,10 +52,10 @@ static int refuse_private(const char *path, struct err *err) {
 
 static bool is_shown(const struct trees_shown *trees, const char *path) {
     for (size_t i = 0; i < sizeof always_shown / sizeof always_shown[0]; i++)
-        if (is_below(path, always_shown[i]))
+        if (path_is_below(path, always_shown[i]))
             return true;
     for (size_t i = 0; i < trees->paths.count; i++)
-        if (is_below(path, trees->paths.items[i]))
+        if (path_is_below(path, trees->paths.items[i]))
             return true;
     return false;
 }
@@ -94,6 +94,13 @@ static void add_one(struct trees_shown *trees, const char *path, const char *sou
 void trees_shown_finish(struct trees_shown *trees) {
     strings_finish(&trees->paths);
     strings_finish(&trees->sources);
+}
+
+void trees_shown_add_all(struct trees_shown *trees, const struct trees_shown *more) {
+    for (size_t i = 0; i < more->paths.count; i++) {
+        strings_add(&trees->paths, more->paths.items[i]);
+        strings_add(&trees->sources, more->sources.items[i]);
+    }
 }
 
 int trees_shown_add(struct trees_shown *trees, const char *path, struct err *err) {

@@ -11,7 +11,13 @@ struct trees_shown {
     struct strings paths, sources;
 };
 
+/* Whether path is tree or lies in it, by their names alone. */
+bool path_is_below(const char *path, const char *tree);
+
 void trees_shown_finish(struct trees_shown *trees);
+
+/* Adds all of more. */
+void trees_shown_add_all(struct trees_shown *trees, const struct trees_shown *more);
 
 /* Adds path, and what it is once links are followed; nothing where that lies under /usr or a tree
  * that is already in the list. Refuses homes, / and folders of the system with a sentence. */

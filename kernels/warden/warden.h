@@ -10,6 +10,7 @@
 #include "config/params.h"
 #include "jail/jail.h"
 #include "rpc/rpc.h"
+#include "warden/data.h"
 #include "warden/events.h"
 #include "warden/outbox.h"
 #include "warden/specs.h"
@@ -32,6 +33,7 @@ struct warden {
     struct source signals;
     struct source folders; /* inotify: the socket folders of trees that have not told theirs yet */
     struct gateway gateway;
+    struct data data;
     struct specs specs;
     struct uids uids;
     struct list jails;
@@ -52,6 +54,7 @@ struct jail {
     struct list link;
     uint8_t id[16];
     struct rpc_limits limits; /* resolved */
+    uint64_t data_mask;       /* its data folders */
     uid_t user;
     int net_fd, ipc_fd;
     struct jail_kept workspace, temporary;

@@ -110,7 +110,7 @@ def test_a_wrong_variable():
         ("pids = 100\nfoo = 1\n", "line 2: there is no parameter foo"),
         (
             "[data]\nbooks = /srv/books\n",
-            "line 2: [data]: data folders are not supported yet",
+            "line 2: [data]: there are no sections; write data = NAME=/host/folder",
         ),
         ("pids\n", "line 1: the line is not NAME = VALUE"),
     ],
@@ -127,6 +127,29 @@ def test_a_wrong_file(tmp_path, contents, sentence):
 def test_a_file_that_cannot_be_read(tmp_path, name, sentence):
     path = tmp_path / name
     assert_refused(serve("--config", path), 1, str(path), sentence)
+
+
+@pytest.mark.parametrize(
+    "path, sentence",
+    [
+        ("/nowhere", "find /nowhere: No such file or directory"),
+        ("/bin/sh", "/bin/sh is no folder"),
+        ("/", "/ is never shown in a jail"),
+        ("/etc", "/etc is never shown in a jail"),
+        ("/proc/self", "is never shown in a jail"),
+        ("/sys/kernel", "/sys/kernel is never shown in a jail"),
+        ("/dev", "/dev is never shown in a jail"),
+        ("/usr/../etc", "/etc is never shown in a jail"),
+    ],
+)
+def test_a_data_folder_that_cannot_be_shown(path, sentence):
+    assert_refused(serve("--data", f"sets={path}"), 1, "data folder sets: ", sentence)
+
+
+def test_a_data_folder_that_leads_to_another(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/etc")
+    assert_refused(serve("--data", f"sets={link}"), 1, "/etc is never shown in a jail")
 
 
 def test_a_file_that_the_user_may_not_read(open_folder):

@@ -64,6 +64,31 @@ static void every_value_crosses(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static bool holds(int fd, const char *word) {
+    char content[16384];
+    ssize_t size = pread(fd, content, sizeof content, 0);
+    assert_true(size > 0 && size < (ssize_t)sizeof content);
+    return memmem(content, (size_t)size, word, strlen(word)) != NULL;
+}
+
+static void keeps_data_folders_to_itself(void **state) {
+    (void)state;
+    char *argv[] = {"serve", "--data=sets=/srv/secret-place", "--kernels=/srv/kernels"};
+    struct params params, read;
+    struct err err = {0};
+    int fd;
+    load(sizeof argv / sizeof *argv, argv, &params);
+    assert_int_equal(params_write_fd(&params, &fd, &err), 0);
+    assert_true(holds(fd, "/srv/kernels"));
+    assert_false(holds(fd, "secret-place"));
+    assert_int_equal(params_read_fd(fd, &read, &err), 0);
+    assert_int_equal(read.data.count, 0);
+    params_finish(&read);
+    params_finish(&params);
+    close(fd);
+    assert_int_equal(mem_live(), 0);
+}
+
 static void the_memfd_is_sealed_and_closed_on_exec(void **state) {
     (void)state;
     char *argv[] = {"serve"};
@@ -136,6 +161,7 @@ static void addresses_become_sockets(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_crosses),
+        cmocka_unit_test(keeps_data_folders_to_itself),
         cmocka_unit_test(the_memfd_is_sealed_and_closed_on_exec),
         cmocka_unit_test(refuses_a_memfd_that_is_none),
         cmocka_unit_test(addresses_become_sockets),

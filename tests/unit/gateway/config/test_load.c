@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/params.h"
 
 enum { WORDS_MAX = 8 };
@@ -66,6 +67,9 @@ static void knows_its_defaults(void **state) {
     assert_int_equal(params.launch_timeout_ms, 40000);
     assert_int_equal(params.memory_bytes, 512 << 20);
     assert_int_equal(params.cpus_milli, 0);
+    assert_int_equal(params.max_memory_bytes, 512 << 20);
+    assert_int_equal(params.max_cpus_milli, 0);
+    assert_int_equal(params.data.count, 0);
     params_finish(&params);
     assert_int_equal(mem_live(), 0);
 }
@@ -105,6 +109,54 @@ static void later_sources_win(void **state) {
     assert_string_equal(params.kernels.items[1], "/file/b");
     params_finish(&params);
     assert_int_equal(mem_live(), 0);
+}
+
+static void a_maximum_that_is_not_given_is_the_default(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    struct input input = {.file = "memory_bytes = 1 GiB\npids = 300\n",
+                          .flags = {"--max-pids", "1000", "--max-cpus-milli", "1500"}};
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.max_memory_bytes, 1 << 30);
+    assert_int_equal(params.pids, 300);
+    assert_int_equal(params.max_pids, 1000);
+    assert_int_equal(params.cpus_milli, 1500); /* no longer all there is */
+    assert_int_equal(params.max_cpus_milli, 1500);
+    params_finish(&params);
+}
+
+static void reads_data_folders(void **state) {
+    (void)state;
+    struct params params;
+    struct err err;
+    struct input input = {.file = "data = sets=/srv/my sets\ndata = b-1_.c=/x=y:d=/z\n"};
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.data.count, 3);
+    assert_string_equal(params.data.items[0], "sets=/srv/my sets");
+    assert_string_equal(params.data.items[1], "b-1_.c=/x=y");
+    assert_string_equal(params.data.items[2], "d=/z");
+    params_finish(&params);
+    input.flags[0] = "--data=sets=relative";
+    assert_int_equal(load(&input, &params, &err), 0);
+    assert_int_equal(params.data.count, 1);
+    assert_memory_equal(params.data.items[0], "sets=/", 6);
+    params_finish(&params);
+    assert_int_equal(mem_live(), 0);
+}
+
+/* One more than there are bits in a mask. */
+static void refuses_too_many_data_folders(void **state) {
+    (void)state;
+    struct text value = {0};
+    for (int i = 0; i <= PARAMS_DATA_MAX; i++)
+        text_append_format(&value, "%sd%d=/x", i ? ":" : "", i);
+    struct params params;
+    struct err err;
+    struct input input = {.flags = {"--data", value.data}};
+    assert_int_equal(load(&input, &params, &err), -EINVAL);
+    assert_string_equal(err.text, "data: 65 folders are more than the 64 there may be");
+    text_finish(&value);
 }
 
 static void the_environment_may_name_the_file(void **state) {
@@ -202,7 +254,16 @@ static const struct {
     {{.file = "pids = 100\npids = 101"}, ", line 2: pids: given twice"},
     {{.file = "pids = 100\n  grace_ms = 5"}, ", line 2: pids: given twice"},
     {{.file = "config = /etc/other"}, "config: a configuration file cannot name another"},
-    {{.file = "[data]\nsets = /srv/sets"}, ", line 2: [data]: data folders are not supported yet"},
+    {{.file = "[data]\nsets = /srv/sets"}, ", line 2: [data]: there are no sections; write data ="},
+    {{.flags = {"--data", "/srv/sets"}}, "--data: \"/srv/sets\" is not NAME=/host/folder"},
+    {{.flags = {"--data", "a/b=/srv"}}, "is not NAME=/host/folder"},
+    {{.flags = {"--data", ".a=/srv"}}, "is not NAME=/host/folder"},
+    {{.flags = {"--data", "=/srv"}}, "is not NAME=/host/folder"},
+    {{.flags = {"--data", "a="}}, "--data: it may not be empty"},
+    {{.flags = {"--data", "a=/x", "--data", "a=/y"}}, "data: a is given twice"},
+    {{.flags = {"--max-pids", "100"}}, "pids: 256 are more than the 100 of max_pids"},
+    {{.flags = {"--memory-bytes", "2 GiB", "--max-memory-bytes", "1 GiB"}},
+     "memory_bytes: 2 GiB are more than the 1 GiB of max_memory_bytes"},
     {{.file = "[serve]\npids = 100"}, "[serve]: there is no such section"},
     {{.file = "pids = 100\npids\npids = 101"}, ", line 2: the line is not NAME = VALUE"},
     {{.file = "pids = 100\n[data"}, ", line 2: the line is not NAME = VALUE"},
@@ -285,6 +346,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_its_defaults),
         cmocka_unit_test(later_sources_win),
+        cmocka_unit_test(a_maximum_that_is_not_given_is_the_default),
+        cmocka_unit_test(reads_data_folders),
+        cmocka_unit_test(refuses_too_many_data_folders),
         cmocka_unit_test(the_environment_may_name_the_file),
         cmocka_unit_test(paths_become_absolute),
         cmocka_unit_test(asks_for_help_or_version),

@@ -122,7 +122,7 @@ static void refuses_wrong_sizes(void **state) {
     expect_refusal(data, 1, 0);
     expect_refusal(data, 7, 0);
     expect_refusal(data, 8, 0); /* kind 0 */
-    static const uint32_t kinds[] = {2, 3, 4, 5, 6, 7, 64, 65, 66, 67, 68};
+    static const uint32_t kinds[] = {2, 3, 4, 5, 6, 7, 64, 65, 66, 67, 68, 69};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         head->kind = kinds[i];
         expect_refusal(data, sizeof *head, 0);
@@ -144,7 +144,7 @@ static void refuses_wrong_sizes(void **state) {
 static void refuses_unknown_kinds(void **state) {
     (void)state;
     struct rpc_head head = {0};
-    static const uint32_t kinds[] = {0, 8, 63, 69, 1000, 0x80000001, UINT32_MAX};
+    static const uint32_t kinds[] = {0, 8, 63, 70, 1000, 0x80000001, UINT32_MAX};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         head.kind = kinds[i];
         expect_refusal(&head, sizeof head, 0);
@@ -171,6 +171,9 @@ static void refuses_texts_without_end(void **state) {
     expect_refusal(&spec, sizeof spec, 1);
     memset(spec.files[11], 0, sizeof spec.files[11]);
     expect_refusal(&spec, sizeof spec, 2); /* says 1 */
+    struct rpc_data data = {.head.kind = RPC_DATA};
+    memset(data.name, 'x', sizeof data.name);
+    expect_refusal(&data, sizeof data, 0);
 }
 
 static void tells_nothing_from_the_end(void **state) {

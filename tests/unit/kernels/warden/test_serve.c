@@ -207,8 +207,8 @@ static void refuses_what_makes_no_sense(void **state) {
                  "create jail: limit pids: 1000000 is more than the most, 256");
     create.limits.pids = 0;
     create.data_mask = 1;
-    expect_error(rig_request(&rig, &create, nothing, &err), ENOTSUP, &err,
-                 "create jail: data folders are not there yet");
+    expect_error(rig_request(&rig, &create, nothing, &err), EINVAL, &err,
+                 "create jail: there is no data folder number 0");
     create.data_mask = 0;
     assert_int_equal(rig_request(&rig, &create, nothing, &err), 0);
     expect_error(rig_request(&rig, &create, nothing, &err), EEXIST, &err,

@@ -1,0 +1,66 @@
+/* settle - what no row of params.def can say alone: values that exclude each other, and those that
+ * stand for others. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "config/loader.h"
+
+/* Gives a max_ of limits.def what it stands for. */
+static int settle_limit(const struct param_row *row, const struct param_row *most_row,
+                        struct params *params, struct err *err) {
+    uint64_t *value = param_member(row, params), *most = param_member(most_row, params);
+    if (*most == 0)
+        *most = *value;
+    if (*value == 0) /* all there is */
+        *value = *most;
+    if (*value <= *most)
+        return 0;
+    cleanup_text struct text asked = {0}, allowed = {0};
+    row->type->print(row, value, &asked);
+    most_row->type->print(most_row, most, &allowed);
+    return err_set(err, EINVAL, "%s: %s are more than the %s of %s", row->name, asked.data,
+                   allowed.data, most_row->name);
+}
+
+static int settle_limits(struct params *params, struct err *err) {
+    static const char *const names[] = {
+#define LIMIT(name, key, scale, least) #name,
+#include "config/limits.def"
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof names / sizeof *names; i++) {
+        char most[PARAM_NAME_MAX];
+        snprintf(most, sizeof most, "max_%s", names[i]);
+        r = settle_limit(param_find(names[i]), param_find(most), params, err);
+    }
+    return r;
+}
+
+static int check_data(const struct params_list *data, struct err *err) {
+    if (data->count > PARAMS_DATA_MAX)
+        return err_set(err, EINVAL, "data: %zu folders are more than the %d there may be",
+                       data->count, PARAMS_DATA_MAX);
+    for (size_t i = 0; i < data->count; i++) {
+        const char *item = data->items[i];
+        size_t size = strcspn(item, "=") + 1;
+        for (size_t j = 0; j < i; j++)
+            if (strncmp(data->items[j], item, size) == 0)
+                return err_set(err, EINVAL, "data: %.*s is given twice", (int)size - 1, item);
+    }
+    return 0;
+}
+
+int params_settle(struct params *params, struct err *err) {
+    if (params->no_token && *params->token)
+        return err_set(err, EINVAL, "token and no_token exclude each other");
+    if (params->uid_count <= params->max_kernels)
+        return err_set(err, EINVAL,
+                       "uid_count: %llu user ids are too few for the gateway and the %llu of "
+                       "max_kernels",
+                       (unsigned long long)params->uid_count,
+                       (unsigned long long)params->max_kernels);
+    int r = check_data(&params->data, err);
+    return r < 0 ? r : settle_limits(params, err);
+}
