@@ -19,7 +19,9 @@
 #include "observe/log.h"
 #include "report/report.h"
 #include "rpc/rpc.h"
+#include "session/data_names.h"
 #include "session/kernels.h"
+#include "session/parameters.h"
 #include "session/specs.h"
 #include "session/warden.h"
 
@@ -32,6 +34,8 @@ struct gateway {
     struct loop_watch *signals;
     int signal_fd;
     struct warden *warden;
+    struct data_names data;
+    struct parameters_context parameters; /* of params and data */
     struct specs specs;
     struct auth auth;
     struct kernels *kernels;
@@ -71,8 +75,11 @@ static void on_event(void *context, struct rpc_packet *packet) {
     struct err err;
     switch (packet->head.kind) {
     case RPC_SPEC:
-        if (specs_add(&gateway->specs, packet, &err) < 0)
+        if (specs_add(&gateway->specs, &gateway->parameters, packet, &err) < 0)
             log_event(LOG_LEVEL_WARNING, "kernelspec left out", LOG_TEXT("reason", err.text));
+        break;
+    case RPC_DATA:
+        data_names_add(&gateway->data, &packet->data);
         break;
     case RPC_SPECS_END:
         specs_keep_generation(&gateway->specs, packet->specs_end.generation);
@@ -150,12 +157,14 @@ static void open_rooms(struct gateway *gateway) {
                                                                 .warden = gateway->warden,
                                                                 .params = &gateway->params,
                                                                 .on_trouble = on_trouble});
+    gateway->parameters = (struct parameters_context){&gateway->params, &gateway->data};
     gateway->auth = (struct auth){.token = slice_from_text(gateway->params.token),
                                   .is_open = gateway->params.no_token};
     gateway->jupyter = jupyter_create(&(struct jupyter_context){.loop = gateway->loop,
                                                                 .auth = &gateway->auth,
                                                                 .params = &gateway->params,
                                                                 .specs = &gateway->specs,
+                                                                .parameters = &gateway->parameters,
                                                                 .kernels = gateway->kernels,
                                                                 .connections = count_connections,
                                                                 .connections_context = gateway});

@@ -4,6 +4,7 @@
 
 #include "http/http.h"
 #include "session/kernels.h"
+#include "session/parameters.h"
 #include "session/specs.h"
 
 struct auth;
@@ -15,6 +16,7 @@ struct jupyter_context {
     const struct auth *auth;
     const struct params *params;
     const struct specs *specs; /* as the warden tells them; may change between requests */
+    const struct parameters_context *parameters;
     struct kernels *kernels;
     /* How many connections are open, for GET /api/status. */
     unsigned (*connections)(void *context);

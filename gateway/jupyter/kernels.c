@@ -1,9 +1,8 @@
-/* kernels - /api/kernels. POST answers at once; delete and restart answer when they are done, so
- * their exchange waits in the session. */
+/* kernels - /api/kernels, but for POST (kernels_post.c). Delete and restart answer when they are
+ * done, so their exchange waits in the session. */
 #include <errno.h>
 
-#include "base/cleanup.h"
-#include "jupyter/environment.h"
+#include "base/mem.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
 #include "msg/build.h"
@@ -18,6 +17,9 @@ json_t *kernel_model(struct kernel *kernel) {
     const char *reason = kernel_reason(kernel);
     if (reason)
         json_object_set_new(model, "reason", json_string_nocheck(reason));
+    json_t *parameters = kernel_parameters(kernel);
+    if (parameters)
+        json_object_set(model, "cellblock", parameters);
     return model;
 }
 
@@ -43,57 +45,6 @@ void kernels_get(struct exchange *exchange) {
     struct kernel *kernel = find_kernel(exchange);
     if (kernel)
         reply_json(exchange->request, 200, kernel_model(kernel), NULL);
-}
-
-/* The kernelspec that the body names, or the default; NULL after an answer. */
-static const struct spec *wanted_spec(struct exchange *exchange, const json_t *body) {
-    const struct jupyter_context *context = &exchange->jupyter->context;
-    const json_t *name = json_object_get(body, "name");
-    if (name && !json_is_string(name) && !json_is_null(name)) {
-        reply_error(exchange->request, 400, "invalid_name", "name is not a string");
-        return NULL;
-    }
-    const char *wanted =
-        json_string_length(name) > 0 ? json_string_value(name) : context->params->default_kernel;
-    const struct spec *spec = specs_find(context->specs, wanted);
-    if (!spec)
-        reply_error(exchange->request, 404, "kernelspec_not_found",
-                    "there is no kernelspec named %s", wanted);
-    return spec;
-}
-
-static void start_kernel(struct exchange *exchange, const struct kernel_start *start) {
-    struct kernel *kernel;
-    struct err err;
-    if (kernels_start(exchange->jupyter->context.kernels, start, &kernel, &err) < 0) {
-        reply_error(exchange->request, 403, "max_kernels", "Resource Limit: %s", err.text);
-        return;
-    }
-    cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
-    reply_json(exchange->request, 201, kernel_model(kernel),
-               &(struct http_header){"Location", location});
-}
-
-void kernels_post(struct exchange *exchange) {
-    json_t *body = read_body(exchange->request);
-    if (!body)
-        return;
-    cleanup_text struct text environment = {0};
-    struct kernel_start start = {0};
-    struct err err;
-    start.spec = wanted_spec(exchange, body);
-    if (start.spec && json_object_get(body, "cellblock"))
-        reply_error(exchange->request, 400, "not_available",
-                    "/cellblock: session parameters are not available in this version");
-    else if (start.spec &&
-             environment_read(exchange->jupyter->context.params, json_object_get(body, "env"),
-                              &environment, &start.launch_timeout_ms, &err) < 0)
-        reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
-    else if (start.spec) {
-        start.environment = text_slice(&environment);
-        start_kernel(exchange, &start);
-    }
-    json_decref(body);
 }
 
 /* -- what takes a while ----------------------------------------------------------------------- */

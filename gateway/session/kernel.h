@@ -2,6 +2,7 @@
  * is. Made and found through kernels.h. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,10 @@ int64_t kernel_last_activity_us(const struct kernel *kernel);
 unsigned kernel_connections(const struct kernel *kernel);
 /* A sentence on why it is dead; NULL otherwise. */
 const char *kernel_reason(const struct kernel *kernel);
+/* What parameters_show said when it was made; NULL where nothing was given; borrowed, never
+ * changed.
+ */
+json_t *kernel_parameters(const struct kernel *kernel);
 
 /* An attached client of the same session_id is told on_end(REASON_NONE) and detached first; what
  * is open under that session_id is answered to the new one. */

@@ -368,6 +368,10 @@ const char *kernel_reason(const struct kernel *kernel) {
     return kernel_is_doomed(kernel) ? kernel->fate.sentence : NULL;
 }
 
+json_t *kernel_parameters(const struct kernel *kernel) {
+    return kernel->parameters;
+}
+
 /* -- life itself ------------------------------------------------------------------------------ */
 
 struct kernel *kernel_create(struct kernels *kernels, const struct kernels_context *context,
@@ -394,6 +398,9 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     kernel->environment = bytes_copy(text_slice(&environment));
     kernel->launch_timeout_ms =
         start->launch_timeout_ms ? start->launch_timeout_ms : context->params->launch_timeout_ms;
+    kernel->limits = start->limits;
+    kernel->data_mask = start->data_mask;
+    kernel->parameters = json_incref(start->parameters);
     kernel->deadline = loop_timer_create(context->loop, on_deadline, kernel);
     kernel->probe = loop_timer_create(context->loop, on_probe_timer, kernel);
     list_init(&kernel->waiters);
@@ -415,6 +422,7 @@ void kernel_destroy(struct kernel *kernel) {
     mem_free(kernel->fate.sentence);
     bytes_unref(kernel->environment);
     bytes_unref(kernel->info);
+    json_decref(kernel->parameters);
     mem_free(kernel->spec_name);
     mem_free(kernel->kernel_session);
     mem_free(kernel->busy_with);

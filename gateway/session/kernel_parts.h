@@ -67,6 +67,9 @@ struct kernel {
     bool interrupt_by_message;
     struct bytes *environment;
     int64_t launch_timeout_ms;
+    struct rpc_limits limits;
+    uint64_t data_mask;
+    json_t *parameters;
 
     enum life life;
     struct fate fate;

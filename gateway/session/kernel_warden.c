@@ -33,7 +33,8 @@ void kernel_create_jail(struct kernel *kernel) {
     kernel->life = LIFE_JAILING;
     if (kernel->jail == JAIL_ASKED)
         return;
-    struct rpc_jail_create body = {.head.kind = RPC_JAIL_CREATE};
+    struct rpc_jail_create body = {
+        .head.kind = RPC_JAIL_CREATE, .limits = kernel->limits, .data_mask = kernel->data_mask};
     memcpy(body.jail, kernel->uuid, ID_BYTES);
     kernel->jail = JAIL_ASKED;
     ask_warden(kernel, &body, sizeof body, (struct slice){0}, on_jail_created);

@@ -30,6 +30,9 @@ struct kernel_start {
     const struct spec *spec;
     struct slice environment;  /* "NAME=value\0" strings, already checked */
     int64_t launch_timeout_ms; /* 0: the parameter launch_timeout_ms */
+    struct rpc_limits limits;  /* of its session; 0: the config's */
+    uint64_t data_mask;        /* its data folders */
+    json_t *parameters;        /* what kernel_parameters shows; may be NULL; borrowed */
 };
 
 /* Makes a kernel and begins to start it; it is "starting". -EDQUOT with a sentence that names

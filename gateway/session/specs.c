@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "session/environment.h"
 
 /* The whole of a regular file, or NULL with a sentence. */
 static struct bytes *read_whole(int fd, const char *name, struct err *err) {
@@ -83,6 +84,24 @@ static int check_name(const char *name, struct err *err) {
     return err_set(err, EINVAL, "a name of it has other characters than letters, digits and _.-%%");
 }
 
+const json_t *spec_parameters(const struct spec *spec) {
+    return json_object_get(json_object_get(spec->content, "metadata"), "cellblock");
+}
+
+static int check_parameters(const struct spec *spec, const struct parameters_context *context,
+                            struct err *err) {
+    struct parameters parameters;
+    cleanup_text struct text environment = {0};
+    int64_t timeout_ms;
+    parameters_init(&parameters);
+    int result =
+        parameters_read(context, spec_parameters(spec), GIVER_KERNELSPEC, &parameters, err);
+    if (result == 0)
+        result = environment_write(context->params, parameters.env, &environment, &timeout_ms, err);
+    parameters_finish(&parameters);
+    return result < 0 ? err_wrap(err, "metadata.cellblock") : 0;
+}
+
 static int load_content(struct spec *spec, int fd, struct err *err) {
     cleanup_bytes struct bytes *text = read_whole(fd, "kernel.json", err);
     if (!text)
@@ -127,7 +146,8 @@ static void insert(struct specs *specs, struct spec *spec) {
     specs->count++;
 }
 
-int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *err) {
+int specs_add(struct specs *specs, const struct parameters_context *context,
+              const struct rpc_packet *packet, struct err *err) {
     struct spec *spec = mem_zalloc(1, sizeof *spec);
     spec->name = mem_copy_text(packet->spec.name, strnlen(packet->spec.name, RPC_NAME_MAX));
     spec->number = packet->spec.spec;
@@ -137,6 +157,8 @@ int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *
         result = err_set(err, EINVAL, "no kernel.json");
     if (result == 0)
         result = load_content(spec, packet->fds[0], err);
+    if (result == 0)
+        result = check_parameters(spec, context, err);
     if (result == 0)
         result = load_resources(spec, packet, err);
     if (result < 0) {

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "rpc/rpc.h"
+#include "session/parameters.h"
 
 struct spec_resource {
     char *name; /* "logo-64x64.png" */
@@ -36,8 +37,12 @@ enum { SPEC_FILE_MAX = 1024 * 1024 };
 
 /* Takes in one RPC_SPEC packet, replacing an entry of that name. -EINVAL with a sentence that names
  * the kernelspec where kernel.json lacks what clients demand (argv, display_name, language), or a
- * name has characters that Jupyter does not take; -EFBIG above SPEC_FILE_MAX. */
-int specs_add(struct specs *specs, const struct rpc_packet *packet, struct err *err);
+ * name has characters that Jupyter does not take; -EFBIG above SPEC_FILE_MAX; as parameters_read
+ * where its session parameters are wrong. */
+int specs_add(struct specs *specs, const struct parameters_context *context,
+              const struct rpc_packet *packet, struct err *err);
+/* Its metadata.cellblock, or NULL; borrowed. */
+const json_t *spec_parameters(const struct spec *spec);
 /* Drops what RPC_SPECS_END says is gone. */
 void specs_keep_generation(struct specs *specs, uint32_t generation);
 /* NULL where there is none of that name. */

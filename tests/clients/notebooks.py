@@ -116,6 +116,13 @@ def execute(folder, where, names, **environment):
     return {name: (errors[name], read[name]) for name in names}
 
 
+def run_notebooks(folder, where, notebooks, **environment):
+    """The same of notebooks made of these: name -> sources."""
+    for name, sources in notebooks.items():
+        nbformat.write(make_notebook(sources), folder / f"{name}.ipynb")
+    return execute(folder, where, notebooks, **environment)
+
+
 def join_streams(outputs):
     """How often a kernel flushed is no part of a result."""
     joined = []

@@ -11,14 +11,7 @@ import sys
 import kernelspecs
 import nbformat
 import pytest
-from notebooks import NOTEBOOKS, execute, make_notebook, results
-
-
-def run_notebooks(folder, where, notebooks, **environment):
-    """name -> (error or None, the executed notebook) of each, run in the folder."""
-    for name, sources in notebooks.items():
-        nbformat.write(make_notebook(sources), folder / f"{name}.ipynb")
-    return execute(folder, where, notebooks, **environment)
+from notebooks import NOTEBOOKS, make_notebook, results, run_notebooks
 
 
 @pytest.fixture(scope="module")

@@ -52,8 +52,8 @@ def arguments(name):
     return [INTERPRETER, "-c", f"{BEFORE[name]}\n{BECOME_KERNEL}", "{connection_file}"]
 
 
-def write_kernelspec(folder, name, argv):
-    spec = {"argv": argv, "display_name": name, "language": "python"}
+def write_kernelspec(folder, name, argv, **members):
+    spec = {"argv": argv, "display_name": name, "language": "python", **members}
     (folder / name).mkdir(parents=True)
     (folder / name / "kernel.json").write_text(json.dumps(spec))
 

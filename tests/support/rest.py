@@ -65,7 +65,7 @@ class Rest:
 
 def check_model(model, kernel_id=None):
     """The kernel model as clients index and parse it."""
-    assert MODEL_KEYS <= set(model) <= MODEL_KEYS | {"reason"}, model
+    assert MODEL_KEYS <= set(model) <= MODEL_KEYS | {"reason", "cellblock"}, model
     assert LAST_ACTIVITY.fullmatch(model["last_activity"]), model
     assert type(model["connections"]) is int, model
     assert kernel_id in (None, model["id"])

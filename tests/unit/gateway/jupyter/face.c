@@ -152,13 +152,24 @@ static int make_file(const char *content) {
     return fd;
 }
 
-void face_add_spec(struct face *face, const char *name, ...) {
-    static struct rpc_packet packet; /* 64 KiB */
+static struct rpc_packet packet; /* 64 KiB */
+
+static void prepare_spec(const char *name, const char *json) {
     packet = (struct rpc_packet){0};
     packet.spec = (struct rpc_spec){.head.kind = RPC_SPEC, .spec = 7};
     snprintf(packet.spec.name, sizeof packet.spec.name, "%s", name);
-    packet.fds[packet.fd_count++] =
-        make_file("{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\"}");
+    packet.fds[packet.fd_count++] = make_file(json);
+}
+
+static void add_prepared(struct face *face) {
+    struct err err;
+    if (specs_add(&face->specs, &face->parameters, &packet, &err) < 0)
+        fail_msg("%s", err.text);
+    rpc_packet_close(&packet);
+}
+
+void face_add_spec(struct face *face, const char *name, ...) {
+    prepare_spec(name, "{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\"}");
     va_list files;
     va_start(files, name);
     for (const char *file; (file = va_arg(files, const char *));) {
@@ -166,10 +177,16 @@ void face_add_spec(struct face *face, const char *name, ...) {
         packet.fds[packet.fd_count++] = make_file(file);
     }
     va_end(files);
-    struct err err;
-    if (specs_add(&face->specs, &packet, &err) < 0)
-        fail_msg("%s", err.text);
-    rpc_packet_close(&packet);
+    add_prepared(face);
+}
+
+void face_add_spec_with(struct face *face, const char *name, const char *parameters) {
+    char *json = mem_format("{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\","
+                            "\"metadata\":{\"cellblock\":%s}}",
+                            parameters);
+    prepare_spec(name, json);
+    mem_free(json);
+    add_prepared(face);
 }
 
 static unsigned count_connections(void *context) {
@@ -182,12 +199,19 @@ void face_begin(struct face *face) {
     face->rig.params.default_kernel = "played";
     face->rig.params.kernel_env_bytes = 1000;
     face->rig.params.kernel_env_value_bytes = 500;
+    face->rig.params.session_label_bytes = 100;
+    face->rig.params.memory_bytes = 512 << 20;
+    face->rig.params.max_memory_bytes = 3ULL << 30;
+    face->rig.params.pids = face->rig.params.max_pids = 256;
+    face->data = (struct data_names){.names = {[0] = "sets", [3] = "books"}};
+    face->parameters = (struct parameters_context){&face->rig.params, &face->data};
     face->specs = (struct specs){0};
     face->auth = (struct auth){.token = SLICE_LITERAL("secret")};
     struct jupyter_context context = {.loop = face->rig.loop,
                                       .auth = &face->auth,
                                       .params = &face->rig.params,
                                       .specs = &face->specs,
+                                      .parameters = &face->parameters,
                                       .kernels = face->rig.kernels,
                                       .connections = count_connections};
     face->jupyter = jupyter_create(&context);

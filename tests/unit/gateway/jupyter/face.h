@@ -12,6 +12,8 @@
 
 struct face {
     struct rig rig;
+    struct data_names data; /* "sets" is folder 0, "books" folder 3 */
+    struct parameters_context parameters;
     struct specs specs;
     struct auth auth;
     struct jupyter *jupyter;
@@ -46,6 +48,8 @@ void face_begin(struct face *face);
 void face_end(struct face *face);
 /* Tells the face a kernelspec with these files beside its kernel.json; NULL ends them. */
 void face_add_spec(struct face *face, const char *name, ...);
+/* Tells it one whose kernel.json has this metadata.cellblock. */
+void face_add_spec_with(struct face *face, const char *name, const char *parameters);
 
 /* Hands a request over; answered by now where request->answers is 1. body may be NULL. */
 void ask(struct face *face, struct http_request *request, const char *method, const char *path,

@@ -96,7 +96,18 @@ static void refuses_what_it_cannot_start(void **state) {
         {"{\"name\":\"../played\"}", 404, "kernelspec_not_found"},
         {"{\"env\":[]}", 400, "invalid_env"},
         {"{\"env\":{\"KERNEL_A\":7}}", 400, "invalid_env"},
-        {"{\"cellblock\":{\"limits\":{}}}", 400, "not_available"},
+        {"{\"cellblock\":[]}", 400, "invalid_parameter"},
+        {"{\"cellblock\":{\"limits\":{\"pids\":\"x\"}}}", 400, "invalid_parameter"},
+        {"{\"cellblock\":{\"limits\":{\"pids\":257}}}", 400, "out_of_range"},
+        {"{\"cellblock\":{\"idle_s\":7}}", 400, "not_available"},
+        {"{\"cellblock\":{\"nothing\":7}}", 400, "unknown_parameter"},
+        {"{\"cellblock\":{\"data\":[\"nothing\"]}}", 400, "data_folder_not_found"},
+        {"{\"cellblock\":{\"kernel\":\"none\"}}", 404, "kernelspec_not_found"},
+        {"{\"cellblock\":{\"kernel\":7}}", 400, "invalid_parameter"},
+        {"{\"env\":{\"KERNEL_CELLBLOCK\":\"{\"}}", 400, "invalid_parameter"},
+        {"{\"env\":{\"KERNEL_CELLBLOCK\":7}}", 400, "invalid_parameter"},
+        {"{\"env\":{\"KERNEL_CELLBLOCK\":\"[]\"}}", 400, "invalid_parameter"},
+        {"{\"env\":{\"KERNEL_CELLBLOCK\":\"{\\\"nothing\\\":1}\"}}", 400, "unknown_parameter"},
     };
     struct face face;
     face_begin(&face);
@@ -168,6 +179,43 @@ static void gives_each_its_own_environment(void **state) {
         else
             assert_memory_equal(played->environment, "KERNEL_ID=", 10);
     }
+    face_end(&face);
+}
+
+/* The limits and folders that the warden is asked for come from all places, the later ones over the
+ * earlier, and a restart in place asks for no others. */
+static void asks_for_what_all_places_say_together(void **state) {
+    (void)state;
+    static const char body[] =
+        "{\"name\":\"played\",\"env\":{\"KERNEL_A\":\"env\",\"KERNEL_CELLBLOCK\":"
+        "\"{\\\"kernel\\\":\\\"with\\\",\\\"env\\\":{\\\"KERNEL_A\\\":\\\"variable\\\"},"
+        "\\\"limits\\\":{\\\"pids\\\":100,\\\"open_files\\\":100},\\\"data\\\":[\\\"sets\\\"]}\"},"
+        "\"cellblock\":{\"limits\":{\"open_files\":200,\"cpus\":0.5},\"labels\":{\"a\":\"b\"}}}";
+    struct face face;
+    struct http_request request;
+    face_begin(&face);
+    face_add_spec_with(&face, "with",
+                       "{\"limits\":{\"memory_bytes\":3221225472,\"pids\":50},\"env\":{\"HOME\":"
+                       "\"/x\"},\"data\":[\"books\"]}");
+    ask(&face, &request, "POST", "/api/kernels", body);
+    assert_int_equal(request.status, 201);
+    assert_string_equal(answer_text(&request, "name"), "with");
+    json_t *expected = json_pack("{s:{s:I, s:f, s:i, s:i}, s:[s], s:{s:s}}", "limits",
+                                 "memory_bytes", 3221225472LL, "cpus", 0.5, "pids", 100,
+                                 "open_files", 200, "data", "sets", "labels", "a", "b");
+    assert_true(json_equal(json_object_get(request.json, "cellblock"), expected));
+    json_decref(expected);
+    UNTIL(&face.rig, face.rig.received[RPC_TREE_START] == 1);
+    const struct rig_jail *jail = LIST_ENTRY(face.rig.jails.next, struct rig_jail, link);
+    assert_int_equal(jail->limits.memory_bytes, 3221225472);
+    assert_int_equal(jail->limits.cpus_milli, 500);
+    assert_int_equal(jail->limits.pids, 100);
+    assert_int_equal(jail->limits.open_files, 200);
+    assert_int_equal(jail->data_mask, 1);
+    const struct played *played = LIST_ENTRY(face.rig.played.next, struct played, link);
+    assert_string_equal(played->environment, "HOME=/x");
+    assert_string_equal(played->environment + strlen("HOME=/x") + 1, "KERNEL_A=variable");
+    request_finish(&request);
     face_end(&face);
 }
 
@@ -348,6 +396,7 @@ int main(void) {
         cmocka_unit_test(refuses_what_it_cannot_start),
         cmocka_unit_test(heeds_max_kernels),
         cmocka_unit_test(gives_each_its_own_environment),
+        cmocka_unit_test(asks_for_what_all_places_say_together),
         cmocka_unit_test(shows_the_truth),
         cmocka_unit_test(answers_a_deletion_when_it_is_done),
         cmocka_unit_test(deletes_although_the_client_left),

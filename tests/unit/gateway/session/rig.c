@@ -64,6 +64,8 @@ static int check_jail(struct rig *rig, const struct rpc_packet *packet) {
 static void create_jail(struct rig *rig, const struct rpc_packet *packet) {
     struct rig_jail *jail = mem_zalloc(1, sizeof *jail);
     memcpy(jail->id, packet->jail_create.jail, sizeof jail->id);
+    jail->limits = packet->jail_create.limits;
+    jail->data_mask = packet->jail_create.data_mask;
     list_append(&rig->jails, &jail->link);
 }
 

@@ -57,6 +57,8 @@ struct rig {
 struct rig_jail {
     struct list link;
     uint8_t id[16];
+    struct rpc_limits limits; /* asked for */
+    uint64_t data_mask;
 };
 
 void rig_begin(struct rig *rig);

@@ -15,9 +15,19 @@
 #include "base/mem.h"
 #include "session/specs.h"
 
+#define WITH(parameters)                                                                           \
+    "{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\",\"metadata\":{"                   \
+    "\"cellblock\":" parameters "}}"
 #define GOOD "{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\"}"
 
 static struct rpc_packet packet; /* 64 KiB */
+static const struct params params = {.memory_bytes = 512 << 20,
+                                     .max_memory_bytes = 1024 << 20,
+                                     .kernel_env_bytes = 100,
+                                     .kernel_env_value_bytes = 100,
+                                     .session_label_bytes = 100};
+static const struct data_names data = {.names = {"sets"}};
+static const struct parameters_context context = {&params, &data};
 
 static int make_file(const void *content, size_t size) {
     int fd = memfd_create("test", MFD_CLOEXEC);
@@ -41,7 +51,7 @@ static void append_file(const char *name, const void *content, size_t size) {
 }
 
 static int add(struct specs *specs, struct err *err) {
-    int result = specs_add(specs, &packet, err);
+    int result = specs_add(specs, &context, &packet, err);
     rpc_packet_close(&packet);
     return result;
 }
@@ -98,16 +108,44 @@ static void refuses_what_clients_would_choke_on(void **state) {
         {"{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\",\"interrupt_mode\":\"kill\"}",
          "interrupt_mode"},
         {GOOD " x", "line 1"},
+        {WITH("7"), "metadata.cellblock: the session parameters are not an object"},
+        {WITH("{\"trees\":\"/opt\"}"), "metadata.cellblock: /trees is not a list"},
+        {WITH("{\"limits\":{\"pids\":\"x\"}}"), "metadata.cellblock: /limits/pids is not a number"},
+        {WITH("{\"limits\":{\"memory_bytes\":4294967296}}"),
+         "/limits/memory_bytes: 4294967296 is more than 1073741824, which max_memory_bytes"},
+        {WITH("{\"data\":[\"none\"]}"), "/data/0: there is no data folder named none"},
+        {WITH("{\"kernel\":\"a\"}"), "/kernel does not stand in kernelspecs"},
+        {WITH("{\"env\":{\"A\":1}}"), "/env/A is not a string"},
+        {WITH("{\"env\":{\"KERNEL_LAUNCH_TIMEOUT\":\"x\"}}"), "KERNEL_LAUNCH_TIMEOUT"},
+        {WITH("{\"transport\":\"tcp\"}"), "/transport: tcp is not available"},
     };
     struct specs specs = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct err err;
         prepare("broken", 1, 1, rows[i].content);
-        assert_int_equal(add(&specs, &err), -EINVAL);
+        assert_true(add(&specs, &err) < 0);
         if (!strstr(err.text, rows[i].words) || !strstr(err.text, "kernelspec broken"))
             fail_msg("%s: %s", rows[i].content, err.text);
     }
     assert_int_equal(specs.count, 0);
+    specs_finish(&specs);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void keeps_the_session_parameters(void **state) {
+    (void)state;
+    struct specs specs = {0};
+    struct err err = {0};
+    prepare(
+        "with", 1, 1,
+        WITH("{\"trees\":[\"/opt\"],\"transport\":\"ipc\",\"data\":[\"sets\"],\"env\":{\"HOME\":"
+             "\"/x\"},\"limits\":{\"memory_bytes\":1073741824},\"labels\":{\"a\":\"b\"}}"));
+    if (add(&specs, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(json_object_size(spec_parameters(specs_find(&specs, "with"))), 6);
+    prepare("without", 2, 1, GOOD);
+    assert_int_equal(add(&specs, &err), 0);
+    assert_null(spec_parameters(specs_find(&specs, "without")));
     specs_finish(&specs);
     assert_int_equal(mem_live(), 0);
 }
@@ -207,6 +245,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_it_reads),
         cmocka_unit_test(refuses_what_clients_would_choke_on),
+        cmocka_unit_test(keeps_the_session_parameters),
         cmocka_unit_test(refuses_names_that_are_no_text),
         cmocka_unit_test(refuses_files_that_are_too_large),
         cmocka_unit_test(refuses_what_cannot_be_read),

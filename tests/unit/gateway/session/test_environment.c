@@ -11,19 +11,37 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "jupyter/environment.h"
+#include "session/environment.h"
 
 static char *allowed[] = {"LANG", "PATH"};
 static const struct params params = {
     .allowed_envs = {allowed, 2}, .kernel_env_bytes = 100, .kernel_env_value_bytes = 40};
 
-static int read_json(const char *json, struct text *environment, int64_t *timeout_ms,
-                     struct err *err) {
-    json_t *env = json_loads(json, JSON_DECODE_ANY, NULL);
+static int read_json(const char *json, enum environment_rule rule, struct text *environment,
+                     int64_t *timeout_ms, struct err *err) {
+    json_t *env = json_loads(json, JSON_DECODE_ANY, NULL), *merged = json_object();
     assert_non_null(env);
-    int result = environment_read(&params, env, environment, timeout_ms, err);
+    int result = environment_merge(&params, env, rule, merged, err);
+    if (result == 0)
+        result = environment_write(&params, merged, environment, timeout_ms, err);
     json_decref(env);
+    json_decref(merged);
     return result;
+}
+
+/* What a client's env and a kernelspec's come to, with '|' for each NUL. */
+static void expect(const char *json, enum environment_rule rule, const char *expected) {
+    struct text environment = {0};
+    int64_t timeout_ms = -1;
+    struct err err = {0};
+    if (read_json(json, rule, &environment, &timeout_ms, &err) < 0)
+        fail_msg("%s: %s", json, err.text);
+    for (size_t j = 0; j < environment.size; j++)
+        if (!environment.data[j])
+            environment.data[j] = '|';
+    assert_string_equal(environment.data ? environment.data : "", expected);
+    assert_int_equal(timeout_ms, -1);
+    text_finish(&environment);
 }
 
 static void keeps_what_is_allowed(void **state) {
@@ -31,7 +49,6 @@ static void keeps_what_is_allowed(void **state) {
     static const struct {
         const char *json, *expected; /* strings end in '|' instead of a NUL */
     } rows[] = {
-        {"null", ""},
         {"{}", ""},
         {"{\"KERNEL_A\":\"1\",\"HOME\":\"/root\",\"LANG\":\"C\"}", "KERNEL_A=1|LANG=C|"},
         {"{\"LD_PRELOAD\":\"x\",\"kernel_a\":\"x\",\"KERNEL\":\"x\"}", ""},
@@ -39,23 +56,62 @@ static void keeps_what_is_allowed(void **state) {
         {"{\"KERNEL_\":\"\"}", "KERNEL_=|"},
         {"{\"KERNEL_A\":\"a=b \\n\\u00e9\"}", "KERNEL_A=a=b \n\xc3\xa9|"},
         {"{\"KERNEL_ID\":\"theirs\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
+        {"{\"KERNEL_CELLBLOCK\":\"{}\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
         {"{\"PATHS\":\"x\",\"PATH\":\"/bin\"}", "PATH=/bin|"},
         {"{\"KERNEL_V\":\"0123456789012345678901234567890123456789\"}",
          "KERNEL_V=0123456789012345678901234567890123456789|"},
     };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(rows[i].json, ENVIRONMENT_PICK, rows[i].expected);
+    assert_int_equal(mem_live(), 0);
+}
+
+static void keeps_all_that_an_operator_sets(void **state) {
+    (void)state;
+    expect("{\"HOME\":\"/x\",\"LD_PRELOAD\":\"y\"}", ENVIRONMENT_TRUST, "HOME=/x|LD_PRELOAD=y|");
+}
+
+static void puts_later_over_earlier(void **state) {
+    (void)state;
+    json_t *merged = json_object();
+    struct text environment = {0};
+    static const char *const layers[] = {"{\"KERNEL_A\":\"1\",\"KERNEL_B\":\"1\"}",
+                                         "{\"KERNEL_B\":\"2\",\"LANG\":\"C\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *env = json_loads(layers[i], 0, NULL);
+        assert_int_equal(environment_merge(&params, env, ENVIRONMENT_CHECK, merged, NULL), 0);
+        json_decref(env);
+    }
+    assert_int_equal(environment_write(&params, merged, &environment, NULL, NULL), 0);
+    assert_memory_equal(environment.data, "KERNEL_A=1\0KERNEL_B=2\0LANG=C", environment.size);
+    text_finish(&environment);
+    json_decref(merged);
+    assert_int_equal(mem_live(), 0);
+}
+
+/* Who writes session parameters wants to know; who sends Jupyter's env sends all it has. */
+static void says_what_it_does_not_take(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        enum environment_rule rule;
+        const char *words;
+    } rows[] = {
+        {"{\"HOME\":\"/x\"}", ENVIRONMENT_CHECK, "/env/HOME is not among allowed_envs"},
+        {"{\"KERNEL_ID\":\"x\"}", ENVIRONMENT_CHECK, "/env/KERNEL_ID is not for you to set"},
+        {"{\"KERNEL_CELLBLOCK\":\"{}\"}", ENVIRONMENT_CHECK, "/env/KERNEL_CELLBLOCK is not for"},
+        {"{\"KERNEL_CELLBLOCK\":\"{}\"}", ENVIRONMENT_TRUST, "/env/KERNEL_CELLBLOCK is not for"},
+        {"{\"A B\":\"x\"}", ENVIRONMENT_TRUST, "/env/A B is not a name"},
+        {"null", ENVIRONMENT_CHECK, "/env is not an object"},
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct text environment = {0};
-        int64_t timeout_ms = -1;
         struct err err;
-        assert_int_equal(read_json(rows[i].json, &environment, &timeout_ms, &err), 0);
-        for (size_t j = 0; j < environment.size; j++)
-            if (!environment.data[j])
-                environment.data[j] = '|';
-        assert_string_equal(environment.data ? environment.data : "", rows[i].expected);
-        assert_int_equal(timeout_ms, -1);
+        assert_int_equal(read_json(rows[i].json, rows[i].rule, &environment, NULL, &err), -EINVAL);
+        if (!strstr(err.text, rows[i].words))
+            fail_msg("%s: %s", rows[i].json, err.text);
         text_finish(&environment);
     }
-    assert_int_equal(environment_read(&params, NULL, NULL, NULL, NULL), 0);
     assert_int_equal(mem_live(), 0);
 }
 
@@ -88,13 +144,13 @@ static void refuses_the_rest_by_name(void **state) {
         {"{\"KERNEL_LAUNCH_TIMEOUT\":\"inf\"}", "KERNEL_LAUNCH_TIMEOUT"},
         {"{\"KERNEL_LAUNCH_TIMEOUT\":\"nan\"}", "KERNEL_LAUNCH_TIMEOUT"},
         {"{\"KERNEL_LAUNCH_TIMEOUT\":40}", "KERNEL_LAUNCH_TIMEOUT is not a string"},
-        {"{\"KERNEL_CELLBLOCK\":\"{}\"}", "KERNEL_CELLBLOCK"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct text environment = {0};
         int64_t timeout_ms = -1;
         struct err err;
-        assert_int_equal(read_json(rows[i].json, &environment, &timeout_ms, &err), -EINVAL);
+        assert_int_equal(read_json(rows[i].json, ENVIRONMENT_PICK, &environment, &timeout_ms, &err),
+                         -EINVAL);
         if (!strstr(err.text, rows[i].words))
             fail_msg("%s: %s", rows[i].json, err.text);
         assert_int_equal(timeout_ms, -1);
@@ -120,7 +176,7 @@ static void reads_the_launch_timeout(void **state) {
         int64_t timeout_ms = 0;
         struct err err;
         snprintf(json, sizeof json, "{\"KERNEL_LAUNCH_TIMEOUT\":\"%s\"}", rows[i].seconds);
-        assert_int_equal(read_json(json, &environment, &timeout_ms, &err), 0);
+        assert_int_equal(read_json(json, ENVIRONMENT_PICK, &environment, &timeout_ms, &err), 0);
         assert_in_range(timeout_ms, rows[i].least_ms, rows[i].most_ms);
         assert_non_null(strstr(environment.data, rows[i].seconds)); /* the kernel gets it too */
         text_finish(&environment);
@@ -131,6 +187,9 @@ static void reads_the_launch_timeout(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_is_allowed),
+        cmocka_unit_test(keeps_all_that_an_operator_sets),
+        cmocka_unit_test(puts_later_over_earlier),
+        cmocka_unit_test(says_what_it_does_not_take),
         cmocka_unit_test(refuses_the_rest_by_name),
         cmocka_unit_test(reads_the_launch_timeout),
     };

@@ -1,0 +1,144 @@
+/* kernels_post - POST /api/kernels, which answers at once. Its one complication: session parameters
+ * come from the kernelspec, the variable KERNEL_CELLBLOCK and the body; which kernelspec, the
+ * latter two may say. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "jupyter/exchange.h"
+#include "jupyter/handlers.h"
+#include "session/environment.h"
+#include "session/parameters.h"
+
+/* What one body asks for. */
+struct wish {
+    const json_t *env;    /* the member; NULL: absent */
+    json_t *variable;     /* KERNEL_CELLBLOCK, parsed; NULL: absent */
+    const json_t *member; /* "cellblock"; NULL: absent */
+    const struct spec *spec;
+    struct parameters parameters;
+};
+
+static const json_t *get_member(const json_t *body, const char *name) {
+    const json_t *value = json_object_get(body, name);
+    return json_is_null(value) ? NULL : value;
+}
+
+/* A text of JSON; an empty one is none. */
+static int parse_variable(const struct params *params, const json_t *value, json_t **ret_parsed,
+                          struct err *err) {
+    json_error_t problem;
+    size_t size = json_string_length(value);
+    if (!value || (json_is_string(value) && size == 0))
+        return 0;
+    if (!json_is_string(value))
+        return err_set(err, EINVAL, "it is not a string");
+    if (size > params->kernel_env_value_bytes)
+        return err_set(err, EINVAL, "it has %zu bytes, kernel_env_value_bytes allows %llu", size,
+                       (unsigned long long)params->kernel_env_value_bytes);
+    *ret_parsed = json_loadb(json_string_value(value), size, 0, &problem);
+    return *ret_parsed ? 0
+                       : err_set(err, EINVAL, "it is not JSON: column %d: %s", problem.column,
+                                 problem.text);
+}
+
+/* The name of the kernelspec that is asked for; NULL after an answer. `kernel` wins over `name`,
+ * which some clients always send (nbclient: python3). */
+static const char *wanted_name(struct exchange *exchange, const struct wish *wish,
+                               const json_t *body) {
+    const json_t *name = json_object_get(body, "name");
+    if (name && !json_is_string(name) && !json_is_null(name)) {
+        reply_error(exchange->request, 400, "invalid_name", "name is not a string");
+        return NULL;
+    }
+    const char *wanted = parameters_kernel(wish->member);
+    if (!wanted)
+        wanted = parameters_kernel(wish->variable);
+    if (!wanted && json_string_length(name) > 0)
+        wanted = json_string_value(name);
+    return wanted ? wanted : exchange->jupyter->context.params->default_kernel;
+}
+
+static int find_spec(struct exchange *exchange, struct wish *wish, const json_t *body) {
+    const char *name = wanted_name(exchange, wish, body);
+    if (!name)
+        return -EINVAL;
+    wish->spec = specs_find(exchange->jupyter->context.specs, name);
+    if (wish->spec)
+        return 0;
+    reply_error(exchange->request, 404, "kernelspec_not_found", "there is no kernelspec named %s",
+                name);
+    return -ENOENT;
+}
+
+static int refuse(struct exchange *exchange, const char *from, const struct err *err) {
+    reply_error(exchange->request, 400, parameters_error_word(err->code), "%s: %s", from,
+                err->text);
+    return -err->code;
+}
+
+/* Later wins: the kernelspec, the body's env, KERNEL_CELLBLOCK, the member. */
+static int read_parameters(struct exchange *exchange, struct wish *wish) {
+    const struct parameters_context *context = exchange->jupyter->context.parameters;
+    struct parameters *parameters = &wish->parameters;
+    struct err err;
+    if (parameters_read(context, spec_parameters(wish->spec), GIVER_KERNELSPEC, parameters, &err) <
+        0)
+        return refuse(exchange, "metadata.cellblock", &err);
+    if (wish->env && environment_merge(context->params, wish->env, ENVIRONMENT_PICK,
+                                       parameters->env, &err) < 0) {
+        reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
+        return -EINVAL;
+    }
+    if (parameters_read(context, wish->variable, GIVER_CLIENT, parameters, &err) < 0)
+        return refuse(exchange, "KERNEL_CELLBLOCK", &err);
+    if (parameters_read(context, wish->member, GIVER_CLIENT, parameters, &err) < 0)
+        return refuse(exchange, "cellblock", &err);
+    return 0;
+}
+
+static void start_kernel(struct exchange *exchange, const struct kernel_start *start) {
+    struct kernel *kernel;
+    struct err err;
+    if (kernels_start(exchange->jupyter->context.kernels, start, &kernel, &err) < 0) {
+        reply_error(exchange->request, 403, "max_kernels", "Resource Limit: %s", err.text);
+        return;
+    }
+    cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
+    reply_json(exchange->request, 201, kernel_model(kernel),
+               &(struct http_header){"Location", location});
+}
+
+static void start_wish(struct exchange *exchange, const struct wish *wish) {
+    const struct parameters_context *context = exchange->jupyter->context.parameters;
+    cleanup_text struct text environment = {0};
+    struct kernel_start start = {.spec = wish->spec,
+                                 .limits = parameters_limits(context, &wish->parameters),
+                                 .data_mask = wish->parameters.data_mask};
+    struct err err;
+    if (environment_write(context->params, wish->parameters.env, &environment,
+                          &start.launch_timeout_ms, &err) < 0) {
+        reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
+        return;
+    }
+    start.environment = text_slice(&environment);
+    start.parameters = parameters_show(context, &wish->parameters);
+    start_kernel(exchange, &start);
+    json_decref(start.parameters);
+}
+
+void kernels_post(struct exchange *exchange) {
+    json_t *body = read_body(exchange->request);
+    if (!body)
+        return;
+    struct wish wish = {.env = get_member(body, "env"), .member = get_member(body, "cellblock")};
+    struct err err;
+    parameters_init(&wish.parameters);
+    if (parse_variable(exchange->jupyter->context.params,
+                       json_object_get(wish.env, "KERNEL_CELLBLOCK"), &wish.variable, &err) < 0)
+        refuse(exchange, "KERNEL_CELLBLOCK", &err);
+    else if (find_spec(exchange, &wish, body) == 0 && read_parameters(exchange, &wish) == 0)
+        start_wish(exchange, &wish);
+    parameters_finish(&wish.parameters);
+    json_decref(wish.variable);
+    json_decref(body);
+}
