@@ -113,8 +113,9 @@ int show_open(const char *source, int *ret_fd, struct err *err) {
 int show_tree(const struct jail_build *build, const char *source, const char *path,
               struct err *err) {
     cleanup_fd int fd = -1;
-    int result = show_open(source, &fd, err);
-    return result < 0 ? result : show(build, fd, path, err);
+    int result = show_open(source, &fd, NULL);
+    /* By its path inside: clients read this sentence. */
+    return result < 0 ? err_errno(err, -result, "show %s", path) : show(build, fd, path, err);
 }
 
 int show_system(const struct jail_build *build, const char *path, struct err *err) {

@@ -1,5 +1,6 @@
 #include "warden/bound.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -22,7 +23,18 @@ static void say_spec(const struct spec *spec) {
             say_one(name, sources->items[i]);
 }
 
-void bound_say(const struct specs *specs) {
+static void say_data(const struct data_folder *folder) {
+    struct err err;
+    /* One that is gone has been said already. */
+    if (jail_try_overlay(folder->source, &err) < 0 && err.code != ENOENT)
+        say("data folder %s is bound, as no overlay shows it (%s): sessions can read where it lies "
+            "in the list of their mounts",
+            folder->name, err.text);
+}
+
+void bound_say(const struct specs *specs, const struct data *data) {
+    for (size_t i = 0; i < data->count; i++)
+        say_data(&data->items[i]);
     say_one("every kernelspec", "/usr");
     for (uint32_t number = 1; number <= specs->count; number++) {
         const struct spec *spec = specs_find(specs, number);

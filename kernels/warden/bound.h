@@ -1,7 +1,8 @@
-/* bound - says which trees of kernelspecs are bound in jails, where overlays would keep sessions
- * from noticing each other. */
+/* bound - says which trees of kernelspecs and which data folders are bound in jails, where overlays
+ * would keep sessions from noticing each other, and from reading where a data folder lies. */
 #pragma once
 
+#include "warden/data.h"
 #include "warden/specs.h"
 
-void bound_say(const struct specs *specs);
+void bound_say(const struct specs *specs, const struct data *data);

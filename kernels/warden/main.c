@@ -35,7 +35,7 @@ void warden_end(struct warden *warden, int exit_status) {
 static void read_folders_again(struct warden *warden) {
     data_read_again(&warden->data);
     specs_read(&warden->specs, &warden->params);
-    bound_say(&warden->specs);
+    bound_say(&warden->specs, &warden->data);
     specs_tell(&warden->specs, &warden->gateway.outbox);
     gateway_flush(warden);
 }
@@ -121,7 +121,7 @@ static int begin(struct warden *warden, struct err *err) {
     if (result < 0)
         return result;
     specs_read(&warden->specs, &warden->params);
-    bound_say(&warden->specs);
+    bound_say(&warden->specs, &warden->data);
     return 0;
 }
 

@@ -1,8 +1,11 @@
 """Data folders: who sees which, how, and what nobody sees."""
 
 import json
+import os
 import pathlib
 import shutil
+import signal
+import subprocess
 
 import cellblock
 import kernelspecs
@@ -177,6 +180,58 @@ def test_a_folder_of_a_home_may_be_named(start_serve, kernels):
         session.end()
     finally:
         shutil.rmtree(folder)
+
+
+def test_one_that_goes_away(serve, rest, folders):
+    """It fails those who ask for it, by its name inside; SIGHUP says so and keeps it."""
+    moved = folders / "moved"
+    os.rename(folders / "leaves", moved)
+    serve.process.send_signal(signal.SIGHUP)
+    cellblock.wait_until(
+        lambda: "data folder leaves stays as it was: " in serve.log(), 60, "a line in the log"
+    )
+    kernel_id = rest.start_kernel(cellblock={"data": ["leaves"]})
+    with Channels(serve, kernel_id) as channels:
+        reply = channels.run("1").content
+    assert "/data/leaves: No such file or directory" in reply["evalue"]
+    assert SECRET not in json.dumps(reply)
+    os.rename(moved, folders / "leaves")
+    assert rest.post(f"/api/kernels/{kernel_id}/restart").status_code == 200
+    rest.end_kernel(kernel_id)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/self/mountinfo", "/proc/self/mounts", "/proc/self/mountstats", "/proc/self/environ"],
+)
+def test_nobody_sees_where_it_lies(sets, path):
+    assert SECRET not in sets(f"look(read, {path!r})")
+
+
+def test_no_link_or_answer_says_where_it_lies(rest, sets, folders):
+    expression = "os.path.realpath('/data/sets/word'), os.readlink('/proc/self/cwd')"
+    assert SECRET not in json.dumps(sets(f"[{expression}]"))
+    assert sets("os.stat('/data/sets').st_dev") != os.stat(folders).st_dev
+    for page in ("/api/kernels", "/api/kernelspecs", "/api/status"):
+        assert SECRET not in rest.get(page).text
+
+
+def test_one_with_mounts_below_is_whole_and_is_said(start_serve, kernels, folders):
+    """No overlay shows what is mounted below it, so it is bound."""
+    top = folders / "joined"
+    (top / "disk").mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "test-data", top / "disk"], check=True)
+    try:
+        (top / "disk" / "word").write_text("of another disk")
+        server = start_serve(f"--data=joined={top}", kernels=kernels)
+        assert "data folder joined is bound" in server.log()
+        session = Session(server, Rest(server), cellblock={"data": ["joined"]})
+        assert session("look(read, '/data/joined/disk/word')") == "of another disk"
+        assert session("look(write, '/data/joined/disk/word')") == "Read-only file system"
+        session.end()
+        server.stop()
+    finally:
+        subprocess.run(["umount", top / "disk"], check=True)
 
 
 def test_an_unknown_name(rest):
