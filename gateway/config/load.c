@@ -109,7 +109,7 @@ static int put_flags(struct loader *loader, const struct flags *flags, struct er
 static int check_unknown_variable(const char *name, struct err *err) {
     size_t distance = 0;
     const struct param_row *near = param_nearest(name, &distance);
-    if (!near || distance > 2)
+    if (!near || distance > 2 || 3 * distance > strlen(name))
         return 0;
     char variable[PARAM_NAME_MAX];
     param_variable(near, variable);

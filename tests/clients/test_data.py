@@ -208,6 +208,12 @@ def test_nobody_sees_where_it_lies(sets, path):
     assert SECRET not in sets(f"look(read, {path!r})")
 
 
+def test_no_mapping_says_where_it_lies(sets):
+    mapped = "(f := open('/data/sets/word'), __import__('mmap').mmap(f.fileno(), 0, prot=1))"
+    lines = sets(f"({mapped}, read('/proc/self/maps'))[1]")
+    assert "/data/sets/word" in lines and SECRET not in lines
+
+
 def test_no_link_or_answer_says_where_it_lies(rest, sets, folders):
     expression = "os.path.realpath('/data/sets/word'), os.readlink('/proc/self/cwd')"
     assert SECRET not in json.dumps(sets(f"[{expression}]"))

@@ -20,6 +20,10 @@ from frames import V1
 from rest import Rest, check_model
 
 
+# What its environment says of every kernel's session (docs/sessions.md).
+PARAMETERS = '{"limits": {"open_files": 555}, "labels": {"owner": "lab"}}'
+
+
 class JupyterServer:
     """A running jupyter_server whose kernels are a gateway's."""
 
@@ -43,7 +47,7 @@ class JupyterServer:
             self.process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**os.environ, "HOME": str(folder)},
+                env={**os.environ, "HOME": str(folder), "KERNEL_CELLBLOCK": PARAMETERS},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -112,6 +116,15 @@ def test_a_cell(lab, session):
         answer = channels.run("print('out')\n6 * 7")
         assert answer.text == "out\n42"
         assert answer.states == ["busy", "idle"]
+
+
+def test_the_session_parameters_of_its_environment(serve, lab, session):
+    kernel_id = session["kernel"]["id"]
+    with Channels(lab, kernel_id, session_id="lab") as channels:
+        code = "import os, resource\nresource.getrlimit(resource.RLIMIT_NOFILE)[0]"
+        assert channels.run(code).text == "555"
+        assert channels.run("[n for n in os.environ if 'CELLBLOCK' in n]").text == "[]"
+    assert Rest(serve).kernel(kernel_id)["cellblock"]["labels"] == {"owner": "lab"}
 
 
 def test_input(lab, session):

@@ -18,9 +18,12 @@ ARGUMENTS = (
 )
 
 LIMITS_INSIDE = """
-import json, os, resource
+import json, os, re, resource
 home = os.statvfs('/home/user')
+with open('/proc/meminfo') as file:
+    total = re.search(r'MemTotal: *(\\d+) kB', file.read())
 print(json.dumps({
+    'memory_bytes': int(total[1]) << 10,
     'open_files': resource.getrlimit(resource.RLIMIT_NOFILE),
     'pids': resource.getrlimit(resource.RLIMIT_NPROC),
     'workspace_bytes': home.f_blocks * home.f_frsize,
@@ -86,7 +89,13 @@ def look(serve, kernel_id, code):
 
 
 def test_limits_are_seen_inside(serve, start):
-    limits = {"open_files": 333, "pids": 99, "workspace_bytes": 8 << 20, "workspace_inodes": 500}
+    limits = {
+        "memory_bytes": 3 * GIB // 2,
+        "open_files": 333,
+        "pids": 99,
+        "workspace_bytes": 8 << 20,
+        "workspace_inodes": 500,
+    }
     kernel_id = start(cellblock={"limits": limits})
     seen = look(serve, kernel_id, LIMITS_INSIDE)
     assert seen == {**limits, "open_files": [333, 333], "pids": [99, 99]}

@@ -291,7 +291,7 @@ static void leaves_foreign_variables_alone(void **state) {
     struct input input = {.environment = {"CELLBLOCK_PORT=tcp://10.0.0.1:80",
                                           "CELLBLOCK_SERVICE_HOST=10.0.0.1", "CELLBLOCK_PORT",
                                           "CELLBLOCK_PLANT=warden", "CELLBLOCK_PROBE=1",
-                                          "CELLBLOCK_="}};
+                                          "CELLBLOCK_PATH=/opt", "CELLBLOCK_="}};
     assert_int_equal(load(&input, &params, &err), 0);
     params_finish(&params);
 }
