@@ -23,7 +23,7 @@ static const struct cause_entry *cause_entry(uint32_t cause) {
     static const struct cause_entry entries[] = {
         {RPC_CAUSE_EXIT, REASON_exit, "the kernel left by itself with exit status", true},
         {RPC_CAUSE_SIGNAL, REASON_signal, "the kernel was ended by signal", true},
-        {RPC_CAUSE_OOM, REASON_oom, "the kernel was ended by its memory limit", false},
+        {RPC_CAUSE_OOM, REASON_oom, "", false},
         {RPC_CAUSE_FAILED, REASON_failed, "the kernel could not be started", false},
         {RPC_CAUSE_KILLED, REASON_signal, "the kernel was killed by the warden", false},
     };
@@ -54,11 +54,32 @@ static void append_words(const struct kernel *kernel, const struct rpc_packet *p
     text_append(sentence, words);
 }
 
+static void append_bytes(struct text *sentence, uint64_t bytes) {
+    const uint64_t mebibyte = 1ULL << 20;
+    text_append_format(sentence, "%llu bytes (%llu MiB)", (unsigned long long)bytes,
+                       (unsigned long long)((bytes + mebibyte / 2) / mebibyte));
+}
+
+/* Without a limit it was the host that had no more memory, whoever used it. */
+static void append_memory(const struct rpc_tree_ended *ended, struct text *sentence) {
+    if (ended->limit) {
+        text_append_text(sentence, "the kernel was ended by its memory limit of ");
+        append_bytes(sentence, ended->limit);
+    } else {
+        text_append_text(sentence, "the kernel was ended since the host has no more memory");
+    }
+    text_append_text(sentence, "; the session's processes and files had come to ");
+    append_bytes(sentence, ended->peak);
+}
+
 static void name_cause(struct kernel *kernel, const struct rpc_packet *packet) {
     const struct rpc_tree_ended *ended = &packet->tree_ended;
     const struct cause_entry *entry = cause_entry(ended->cause);
     cleanup_text struct text sentence = {0};
-    text_append_text(&sentence, entry->sentence);
+    if (entry->cause == RPC_CAUSE_OOM)
+        append_memory(ended, &sentence);
+    else
+        text_append_text(&sentence, entry->sentence);
     if (entry->has_status)
         text_append_format(&sentence, " %d", ended->status);
     const char *name = ended->cause == RPC_CAUSE_SIGNAL ? sigabbrev_np(ended->status) : NULL;

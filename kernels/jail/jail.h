@@ -2,6 +2,7 @@
  * order and the reasons for it stand in steps.c and docs/jail.md. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,9 +15,54 @@ struct jail_prepared;
 int jail_prepare(struct jail_prepared **ret_prepared, struct err *err);
 void jail_prepared_destroy(struct jail_prepared *prepared);
 
+/* A sentence on limits that the host cannot give, and what stands in for them; "" where it gives
+ * all. */
+const char *jail_prepared_lacks(const struct jail_prepared *prepared);
+
+struct jail_limits {
+    uint64_t memory_bytes, pids;
+    uint64_t cpus_milli; /* 0: no limit */
+};
+
+/* What holds a session to its limits: control groups (groups.h). Where the host has none, all of
+ * this does nothing. */
+struct jail_group {
+    struct jail_prepared *prepared; /* NULL: no group */
+    char name[64];
+    struct jail_limits limits;
+    int oom_fd; /* EPOLLIN | EPOLLPRI: the memory limit was reached; -1 where that is not told */
+};
+/* name is nobody else's, a file name of at most 63 bytes. */
+int jail_group_init(struct jail_group *group, struct jail_prepared *prepared, const char *name,
+                    const struct jail_limits *limits, struct err *err);
+/* On failure the old limits hold. -EBUSY: there is less memory now than is in use. */
+int jail_group_change(struct jail_group *group, const struct jail_limits *limits, struct err *err);
+/* To be called when oom_fd is ready, so that it is not any more. */
+void jail_group_hear(const struct jail_group *group);
+/* -EBUSY while something is in it: try again later. oom_fd is closed with the first try. */
+int jail_group_finish(struct jail_group *group);
+
+/* A tree's part of its session's group. */
+int jail_leaf_make(const struct jail_group *group, uint64_t tree, struct err *err);
+/* Where something is in it still, it goes with the group. */
+void jail_leaf_remove(const struct jail_group *group, uint64_t tree);
+/* What CLONE_INTO_CGROUP takes; -1 where there is nothing of the kind. */
+int jail_leaf_open(const struct jail_group *group, uint64_t tree);
+/* SIGKILL to all of its processes, pid 1 among them. Never waits. */
+void jail_leaf_kill(const struct jail_group *group, uint64_t tree);
+
+struct jail_memory {
+    uint64_t victims;      /* processes of the tree that were ended for want of memory */
+    uint64_t peak_bytes;   /* of the session */
+    bool is_limit_reached; /* the session's own limit, that is; else the host had no more */
+};
+void jail_leaf_read(const struct jail_group *group, uint64_t tree, struct jail_memory *ret_memory);
+
 /* What one tree enters. Descriptors and texts are borrowed. */
 struct jail_plan {
     const struct jail_prepared *prepared;
+    const struct jail_group *session; /* the session's, with a leaf for this tree */
+    uint64_t tree;
     uid_t user;  /* the session's own */
     gid_t group; /* the session's own */
     int net_fd;  /* the session's network and ipc namespaces */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "jail/groups.h"
 #include "jail/steps.h"
 
 static int set_one(const char *name, int which, uint64_t wanted, struct err *err) {
@@ -19,6 +20,13 @@ static int set_one(const char *name, int which, uint64_t wanted, struct err *err
     return 0;
 }
 
+/* Stands in for a limit of memory that the host cannot give: of each process, not of all. */
+static uint64_t data_bytes(const struct jail_plan *plan) {
+    const struct groups *groups = jail_groups(plan->session->prepared);
+    return groups->controllers & CONTROLLER_MEMORY ? RLIM_INFINITY
+                                                   : plan->session->limits.memory_bytes;
+}
+
 static int enter(struct jail_build *build, struct err *err) {
     const struct {
         const char *name;
@@ -26,6 +34,7 @@ static int enter(struct jail_build *build, struct err *err) {
         uint64_t most;
     } rows[] = {
         {"core", RLIMIT_CORE, 1}, /* no file, and no helper of the host either: core(5) */
+        {"data", RLIMIT_DATA, data_bytes(build->plan)},
         {"fsize", RLIMIT_FSIZE, 4ULL << 30},
         {"memlock", RLIMIT_MEMLOCK, 64ULL << 10},
         {"msgqueue", RLIMIT_MSGQUEUE, 0},

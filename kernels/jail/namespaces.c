@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "jail/steps.h"
 
-const uint64_t jail_clone_flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWCGROUP;
+const uint64_t jail_clone_flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS;
 
 static const char host_name[] = "cellblock";
 

@@ -1,6 +1,7 @@
 /* prepare - what all jails of a warden have in common. */
 #include "base/mem.h"
 #include "jail/filter.h"
+#include "jail/groups.h"
 #include "jail/keep.h"
 #include "jail/own_root.h"
 #include "jail/steps.h"
@@ -8,6 +9,7 @@
 struct jail_prepared {
     struct filter filter;
     struct keeper keeper;
+    struct groups groups;
 };
 
 int jail_prepare(struct jail_prepared **ret_prepared, struct err *err) {
@@ -21,6 +23,7 @@ int jail_prepare(struct jail_prepared **ret_prepared, struct err *err) {
         mem_free(prepared);
         return err_wrap(err, "prepare jails");
     }
+    groups_init(&prepared->groups);
     *ret_prepared = prepared;
     return 0;
 }
@@ -28,6 +31,7 @@ int jail_prepare(struct jail_prepared **ret_prepared, struct err *err) {
 void jail_prepared_destroy(struct jail_prepared *prepared) {
     if (!prepared)
         return;
+    groups_finish(&prepared->groups);
     keeper_finish(&prepared->keeper);
     filter_finish(&prepared->filter);
     mem_free(prepared);
@@ -35,6 +39,14 @@ void jail_prepared_destroy(struct jail_prepared *prepared) {
 
 struct keeper *jail_keeper(struct jail_prepared *prepared) {
     return &prepared->keeper;
+}
+
+struct groups *jail_groups(struct jail_prepared *prepared) {
+    return &prepared->groups;
+}
+
+const char *jail_prepared_lacks(const struct jail_prepared *prepared) {
+    return prepared->groups.lacks;
 }
 
 static int enter(struct jail_build *build, struct err *err) {

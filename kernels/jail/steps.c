@@ -5,8 +5,9 @@
 
 /* clang-format off */
 static const struct jail_step *const steps[] = {
-    &step_namespaces,
     &step_oom,
+    &step_groups, /* behind oom: where a session has no memory left, this process is chosen */
+    &step_namespaces,
     &step_audit,
     &step_root,
     &step_system,

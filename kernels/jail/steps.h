@@ -18,6 +18,7 @@ struct jail_step {
     int (*enter)(struct jail_build *build, struct err *err);
 };
 
-extern const struct jail_step step_namespaces, step_oom, step_audit, step_root, step_system,
-    step_etc, step_dev, step_proc, step_workspace, step_trees, step_pivot, step_privileges,
-    step_sys, step_keyring, step_filter, step_descriptors, step_limits, step_open_files;
+extern const struct jail_step step_namespaces, step_oom, step_groups, step_audit, step_root,
+    step_system, step_etc, step_dev, step_proc, step_workspace, step_trees, step_pivot,
+    step_privileges, step_sys, step_keyring, step_filter, step_descriptors, step_limits,
+    step_open_files;

@@ -50,7 +50,7 @@ enum rpc_cause {
     RPC_CAUSE_EXIT = 1, /* its main process left: status is the exit status */
     RPC_CAUSE_SIGNAL,   /* status is the signal */
     RPC_CAUSE_KILLED,   /* RPC_TREE_KILL, RPC_JAIL_END or the warden's end */
-    RPC_CAUSE_OOM,      /* the memory limit */
+    RPC_CAUSE_OOM,      /* want of memory */
     RPC_CAUSE_FAILED,   /* it never ran: the tail is a sentence */
 };
 
@@ -149,8 +149,9 @@ struct rpc_tree_ended {
     uint64_t tree;
     uint32_t cause; /* enum rpc_cause */
     int32_t status;
-    uint64_t limit; /* RPC_CAUSE_OOM: bytes */
-    uint64_t peak;  /* RPC_CAUSE_OOM: bytes */
+    uint64_t
+        limit;     /* RPC_CAUSE_OOM: the session's, in bytes; 0: it was the host that had no more */
+    uint64_t peak; /* RPC_CAUSE_OOM: the most that the session has used, in bytes */
 };
 
 /* Where a connection file says the sockets are, seen from inside: "ip" and the file itself. */

@@ -97,7 +97,7 @@ int gateway_start(struct warden *warden, struct err *err) {
     struct strings environment = {0};
     fill_environment(&environment);
     int pidfd;
-    pid_t pid = spawn_fork(0, &pidfd, err);
+    pid_t pid = spawn_fork(0, -1, &pidfd, err);
     if (pid == 0) {
         struct err problem;
         become(warden, other, params, environment.items, &problem);

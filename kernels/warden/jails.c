@@ -31,8 +31,24 @@ static struct jail_tmpfs workspace_of(const struct jail *jail) {
                                .group = jail->user};
 }
 
+static struct jail_limits group_limits(const struct rpc_limits *limits) {
+    return (struct jail_limits){.memory_bytes = limits->memory_bytes,
+                                .pids = limits->pids,
+                                .cpus_milli = limits->cpus_milli};
+}
+
+static int make_group(struct jail *jail, struct err *err) {
+    char id[UUID_TEXT_SIZE];
+    const struct jail_limits limits = group_limits(&jail->limits);
+    uuid_text(jail->id, id);
+    int result = jail_group_init(&jail->group, jail->warden->prepared, id, &limits, err);
+    return result < 0 ? result : oom_watch(jail, err);
+}
+
 static int make_parts(struct jail *jail, struct err *err) {
-    int result = jail_make_namespaces(&jail->net_fd, &jail->ipc_fd, err);
+    int result = make_group(jail, err);
+    if (result == 0)
+        result = jail_make_namespaces(&jail->net_fd, &jail->ipc_fd, err);
     if (result < 0)
         return result;
     const struct jail_tmpfs workspace = workspace_of(jail);
@@ -46,6 +62,8 @@ static int make_parts(struct jail *jail, struct err *err) {
 }
 
 static void jail_destroy(struct jail *jail) {
+    oom_unwatch(jail);
+    jail_group_finish(&jail->group);
     if (jail->net_fd >= 0) {
         close(jail->net_fd);
         close(jail->ipc_fd);
@@ -68,7 +86,8 @@ static int make(struct warden *warden, const struct rpc_jail_create *request,
                           .data_mask = request->data_mask,
                           .user = user,
                           .net_fd = -1,
-                          .ipc_fd = -1};
+                          .ipc_fd = -1,
+                          .oom.fd = -1};
     memcpy(jail->id, request->jail, sizeof jail->id);
     list_init(&jail->trees);
     result = make_parts(jail, err);
@@ -107,14 +126,33 @@ int jail_change_limits(struct warden *warden, const struct rpc_jail_create *requ
     struct jail_tmpfs workspace = workspace_of(jail);
     workspace.size_bytes = limits.workspace_bytes;
     workspace.inodes = limits.workspace_inodes;
-    result = jail_resize_kept(&jail->workspace, &workspace, err);
+    const struct jail_limits held = group_limits(&limits);
+    result = jail_group_change(&jail->group, &held, err);
+    if (result == 0)
+        result = jail_resize_kept(&jail->workspace, &workspace, err);
     if (result == 0)
         jail->limits = limits;
     return result;
 }
 
+/* False where something is still in its groups, which a later try may find empty. */
+static bool remove_group(struct jail *jail) {
+    enum { RETRY_MS = 5, GIVE_UP_MS = 10000 };
+    int64_t now = events_now_ms();
+    oom_unwatch(jail);
+    int result = jail_group_finish(&jail->group);
+    if (result == 0)
+        return true;
+    if (!jail->give_up_at_ms)
+        jail->give_up_at_ms = now + GIVE_UP_MS;
+    jail->remove_at_ms = now + RETRY_MS;
+    if (now >= jail->give_up_at_ms)
+        say("cannot remove group %s: %s", jail->group.name, strerror(-result));
+    return now >= jail->give_up_at_ms;
+}
+
 void jail_end_if_empty(struct jail *jail) {
-    if (!jail->is_ending || !list_is_empty(&jail->trees))
+    if (!jail->is_ending || !list_is_empty(&jail->trees) || !remove_group(jail))
         return;
     struct warden *warden = jail->warden;
     uint32_t number = jail->end_number;
@@ -136,4 +174,23 @@ void jails_end_all(struct warden *warden) {
     struct jail *jail;
     list_for_each (jail, &warden->jails, link)
         jail_end(jail, 0);
+}
+
+static int64_t sooner(int64_t a, int64_t b) {
+    return a && (!b || a < b) ? a : b;
+}
+
+int jails_tick(struct warden *warden) {
+    int64_t now = events_now_ms(), next = 0;
+    struct jail *jail;
+    list_for_each (jail, &warden->jails, link) {
+        if (jail->look_at_ms && jail->look_at_ms <= now)
+            oom_look(jail);
+        next = sooner(jail->look_at_ms, sooner(jail->remove_at_ms, next));
+        if (jail->remove_at_ms && jail->remove_at_ms <= now)
+            jail_end_if_empty(jail);
+    }
+    if (!next)
+        return -1;
+    return next > now ? (int)(next - now) : 0;
 }

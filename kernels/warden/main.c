@@ -112,6 +112,8 @@ static int begin(struct warden *warden, struct err *err) {
         result = sockets_init(warden, err);
     if (result == 0)
         result = jail_prepare(&warden->prepared, err);
+    if (result == 0 && jail_prepared_lacks(warden->prepared)[0])
+        say("%s", jail_prepared_lacks(warden->prepared));
     if (result == 0)
         result = own_program_load("cellblock-init", &warden->init_fd, err);
     if (result == 0)
@@ -129,11 +131,16 @@ static bool is_over(const struct warden *warden) {
     return warden->is_ending && !warden->gateway.pid && list_is_empty(&warden->jails);
 }
 
+/* Of two waits, where -1 waits without end. */
+static int sooner(int a_ms, int b_ms) {
+    return b_ms < 0 || (a_ms >= 0 && a_ms < b_ms) ? a_ms : b_ms;
+}
+
 static void run(struct warden *warden) {
     while (!is_over(warden)) {
-        int timeout_ms = gateway_tick(warden);
+        int gateway_ms = gateway_tick(warden), jails_ms = jails_tick(warden);
         if (!is_over(warden))
-            events_wait(&warden->events, timeout_ms);
+            events_wait(&warden->events, sooner(gateway_ms, jails_ms));
     }
 }
 

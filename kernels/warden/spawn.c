@@ -11,12 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "init/init.h"
 
-pid_t spawn_fork(uint64_t clone_flags, int *ret_pidfd, struct err *err) {
+pid_t spawn_fork(uint64_t clone_flags, int group_fd, int *ret_pidfd, struct err *err) {
     int pidfd = -1;
     struct clone_args args = {
         .flags = clone_flags | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
+    if (group_fd >= 0) {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = (uint64_t)group_fd;
+    }
     pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
     if (pid < 0)
         return err_errno(err, errno, "clone3");
@@ -60,7 +65,8 @@ static void become_init(struct spawn_tree *tree) {
 }
 
 int spawn_tree(struct spawn_tree *tree, int *ret_pidfd, struct err *err) {
-    pid_t pid = spawn_fork(jail_clone_flags, ret_pidfd, err);
+    cleanup_fd int group = jail_leaf_open(tree->plan.session, tree->plan.tree);
+    pid_t pid = spawn_fork(jail_clone_flags, group, ret_pidfd, err);
     if (pid < 0)
         return (int)pid;
     if (pid == 0) {

@@ -7,8 +7,9 @@
 #include "base/err.h"
 #include "jail/jail.h"
 
-/* Like fork, with more clone flags; in the parent *ret_pidfd is the child's. */
-pid_t spawn_fork(uint64_t clone_flags, int *ret_pidfd, struct err *err);
+/* Like fork, with more clone flags; in the parent *ret_pidfd is the child's. group_fd: a control
+ * group of version 2 that it begins in; -1: the warden's. */
+pid_t spawn_fork(uint64_t clone_flags, int group_fd, int *ret_pidfd, struct err *err);
 
 /* Waits for a process that has ended. Returns its wait status as waitpid(2) gives it. */
 int spawn_reap(int pidfd);

@@ -21,11 +21,18 @@ struct tree {
     int run_fd;       /* the folder of its sockets; -1 once they are told */
     int folder_watch; /* inotify's number of that folder; -1 where there is none */
     unsigned folder_changes;
+    uint64_t victims;   /* of the memory limit, as far as they were noticed */
+    int64_t victims_ms; /* when the last one was; 0: none was */
 };
 
 /* An entry of the jail's list that runs nothing yet. Its end frees it; tree_destroy does where it
  * was never watched or has been reaped. */
 struct tree *tree_create(struct jail *jail, uint64_t number, const char *name);
 void tree_destroy(struct tree *tree);
+/* -- oom.c */
+/* Whether the tree's main process, or pid 1, which got SIGKILL, was a victim of want of memory;
+ * tells limit and peak. */
+bool oom_explains(struct tree *tree, struct rpc_tree_ended *ended);
+
 /* NULL where there is none of that number. */
 struct tree *tree_find(const struct warden *warden, uint64_t number);

@@ -88,8 +88,10 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
     struct slice connection = slice_make(request->tail, start->connection_size);
     struct slice asked =
         slice_make(request->tail + start->connection_size, start->environment_size);
-    int result =
-        environment_build(spec, tree->jail->limits.cpus_milli, asked, &launch->environment, err);
+    int result = jail_leaf_make(&tree->jail->group, tree->number, err);
+    if (result == 0)
+        result = environment_build(spec, tree->jail->limits.cpus_milli, asked,
+                                   &launch->environment, err);
     if (result == 0)
         result = make_run(tree->jail, &tree->run_fd, err);
     if (result == 0)
@@ -110,6 +112,8 @@ static int spawn(struct tree *tree, const struct launch *launch, struct err *err
     const struct jail *jail = tree->jail;
     struct spawn_tree parts = {
         .plan = {.prepared = jail->warden->prepared,
+                 .session = &jail->group,
+                 .tree = tree->number,
                  .user = jail->user,
                  .group = jail->user,
                  .net_fd = jail->net_fd,

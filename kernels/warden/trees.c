@@ -29,6 +29,7 @@ void tree_destroy(struct tree *tree) {
         close(tree->link_source.fd);
     if (tree->process.fd >= 0)
         close(tree->process.fd);
+    jail_leaf_remove(&tree->jail->group, tree->number);
     list_remove(&tree->link);
     tree->jail->tree_count--;
     mem_free(tree->name);
@@ -82,7 +83,8 @@ int tree_signal(struct warden *warden, const struct rpc_tree_signal *request, st
     return 0;
 }
 
-/* SIGKILL to pid 1 ends every process of its namespace before pid 1 itself is reaped. */
+/* SIGKILL to pid 1 ends every process of its namespace before pid 1 itself is reaped; but pid 1 has
+ * to have its turn on a processor first, against all the others. */
 static void kill_now(struct tree *tree) {
     char id[UUID_TEXT_SIZE];
     if (tree->is_killed)
@@ -90,6 +92,7 @@ static void kill_now(struct tree *tree) {
     tree->is_killed = true;
     uuid_text(tree->jail->id, id);
     say("killed tree %llu jail %s", (unsigned long long)tree->number, id);
+    jail_leaf_kill(&tree->jail->group, tree->number);
     pidfd_send_signal(tree->process.fd, SIGKILL, NULL, 0);
 }
 
@@ -129,13 +132,23 @@ static void on_link(struct source *source, uint32_t events) {
     tree->is_link_watched = false;
 }
 
+/* Whether pid 1 says so, or was itself what was killed. */
+static bool is_killed_by_kernel(const struct tree *tree) {
+    bool is_last = tree->last.kind > INIT_STARTED;
+    return is_last ? tree->last.kind == INIT_SIGNALED && tree->last.value == SIGKILL
+                   : !tree->is_killed;
+}
+
 /* Causes by the last report, where there was one that tells. */
-static void fill_cause(const struct tree *tree, int status, struct rpc_tree_ended *ended) {
+static void fill_cause(struct tree *tree, int status, struct rpc_tree_ended *ended) {
     static const enum rpc_cause causes[] = {[INIT_EXITED] = RPC_CAUSE_EXIT,
                                             [INIT_SIGNALED] = RPC_CAUSE_SIGNAL,
                                             [INIT_FAILED] = RPC_CAUSE_FAILED};
     uint32_t kind = tree->last.kind;
-    if (kind > INIT_STARTED && kind <= INIT_FAILED) {
+    if (is_killed_by_kernel(tree) && oom_explains(tree, ended)) {
+        ended->cause = RPC_CAUSE_OOM;
+        ended->status = SIGKILL;
+    } else if (kind > INIT_STARTED && kind <= INIT_FAILED) {
         ended->cause = causes[kind];
         ended->status = tree->last.value;
     } else if (tree->is_killed) {
@@ -155,7 +168,7 @@ static void fill_sentence(const struct tree *tree, struct err *ret_err) {
         err_errno(ret_err, tree->last.value, "start kernel %s: run its program", tree->name);
 }
 
-static void tell_end(const struct tree *tree, int status) {
+static void tell_end(struct tree *tree, int status) {
     struct rpc_tree_ended ended = {.head.kind = RPC_TREE_ENDED, .tree = tree->number};
     fill_cause(tree, status, &ended);
     struct slice tail = slice_make(tree->last.output, tree->last_size);

@@ -58,6 +58,12 @@ struct jail {
     uid_t user;
     int net_fd, ipc_fd;
     struct jail_kept workspace, temporary;
+    struct jail_group group;
+    struct source oom;     /* group.oom_fd */
+    int64_t look_at_ms;    /* for victims of the memory limit; 0: not */
+    int look_again_ms;     /* how long to wait after that look */
+    int64_t remove_at_ms;  /* when to try again to be gone; 0: not */
+    int64_t give_up_at_ms; /* then it is given up; 0: nothing was tried yet */
     struct list trees;
     size_t tree_count;
     bool is_ending;
@@ -79,6 +85,15 @@ void jail_end(struct jail *jail, uint32_t end_number);
 /* To be called when a tree of a jail that ends is gone. */
 void jail_end_if_empty(struct jail *jail);
 void jails_end_all(struct warden *warden);
+/* What is due at this time; returns how long nothing will be (ms, -1: no end is known). */
+int jails_tick(struct warden *warden);
+
+/* -- oom.c */
+/* Notices what the memory limit ends in the jail's trees, and says so. */
+int oom_watch(struct jail *jail, struct err *err);
+void oom_unwatch(struct jail *jail);
+/* To be called at look_at_ms. */
+void oom_look(struct jail *jail);
 
 /* -- tree_start.c */
 int tree_start(struct warden *warden, const struct rpc_packet *request, struct err *err);

@@ -37,6 +37,9 @@ static const struct {
     {"rename", probe_rename},
     {"busy", probe_busy},
     {"told", probe_told},
+    {"memory", probe_memory},
+    {"child", probe_child},
+    {"bomb", probe_bomb},
 };
 
 int main(int argc, char **argv) {

@@ -32,3 +32,6 @@ int probe_odd(char **argv);
 int probe_rename(char **argv);
 int probe_busy(char **argv);
 int probe_told(char **argv);
+int probe_memory(char **argv);
+int probe_child(char **argv);
+int probe_bomb(char **argv);

@@ -265,6 +265,10 @@ void played_destroy(struct played *played) {
 void played_die(struct played *played, enum rpc_cause cause, int status, const char *tail) {
     struct rpc_tree_ended body = {
         .head.kind = RPC_TREE_ENDED, .tree = played->tree, .cause = cause, .status = status};
+    if (cause == RPC_CAUSE_OOM) {
+        body.limit = status ? 512ULL << 20 : 0;
+        body.peak = (512ULL << 20) - 4096;
+    }
     struct rig *rig = played->rig;
     played_destroy(played);
     rig_send(rig, &body, slice_from_text(tail), NULL, 0);

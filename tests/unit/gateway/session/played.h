@@ -61,5 +61,6 @@ void played_reply(struct played *played, const struct asked *to, const char *sta
 void played_serve(struct played *played, const struct asked *to);
 /* Closes its sockets and lives on. */
 void played_hang_up(struct played *played);
-/* Its processes end; what it said still arrives. */
+/* Its processes end; what it said still arrives. RPC_CAUSE_OOM with status 0 was the host's memory,
+ * else a limit of 512 MiB. */
 void played_die(struct played *played, enum rpc_cause cause, int status, const char *tail);

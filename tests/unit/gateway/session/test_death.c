@@ -101,7 +101,13 @@ static void names_every_cause(void **state) {
         {RPC_CAUSE_SIGNAL, 64, "iopub error:KernelDied a", "the kernel was ended by signal 64",
          "signal"},
         {RPC_CAUSE_OOM, 9, "iopub error:KernelOutOfMemory a",
-         "the kernel was ended by its memory limit", "oom"},
+         "the kernel was ended by its memory limit of 536870912 bytes (512 MiB); the session's "
+         "processes and files had come to 536866816 bytes (512 MiB)",
+         "oom"},
+        {RPC_CAUSE_OOM, 0, "iopub error:KernelOutOfMemory a",
+         "the kernel was ended since the host has no more memory; the session's processes and "
+         "files had come to 536866816 bytes (512 MiB)",
+         "oom"},
         {RPC_CAUSE_KILLED, 0, "iopub error:KernelDied a", "the kernel was killed by the warden",
          "signal"},
         {(enum rpc_cause)99, 0, "iopub error:KernelDied a", "the kernel was killed by the warden",
