@@ -23,12 +23,25 @@ struct jail *jail_find(struct warden *warden, const uint8_t id[16]) {
     return jail && !jail->is_ending ? jail : NULL;
 }
 
-static struct jail_tmpfs workspace_of(const struct jail *jail) {
-    return (struct jail_tmpfs){.size_bytes = jail->limits.workspace_bytes,
-                               .inodes = jail->limits.workspace_inodes,
+static struct jail_tmpfs workspace_of(const struct jail *jail, const struct rpc_limits *limits) {
+    return (struct jail_tmpfs){.size_bytes = limits->workspace_bytes,
+                               .inodes = limits->workspace_inodes,
                                .mode = 0700,
                                .user = jail->user,
                                .group = jail->user};
+}
+
+/* What is in /tmp and /dev/shm is memory. A quarter of it each: so whoever fills them is told that
+ * they are full, and a kernel can be started beside them. */
+uint64_t jail_temporary_bytes(const struct jail *jail, const struct rpc_limits *limits) {
+    uint64_t most = limits->memory_bytes / 4, asked = jail->warden->params.tmp_bytes;
+    return asked < most ? asked : most;
+}
+
+static struct jail_tmpfs temporary_of(const struct jail *jail, const struct rpc_limits *limits) {
+    return (struct jail_tmpfs){.size_bytes = jail_temporary_bytes(jail, limits),
+                               .inodes = limits->workspace_inodes,
+                               .mode = 01777};
 }
 
 static struct jail_limits group_limits(const struct rpc_limits *limits) {
@@ -51,13 +64,11 @@ static int make_parts(struct jail *jail, struct err *err) {
         result = jail_make_namespaces(&jail->net_fd, &jail->ipc_fd, err);
     if (result < 0)
         return result;
-    const struct jail_tmpfs workspace = workspace_of(jail);
+    const struct jail_tmpfs workspace = workspace_of(jail, &jail->limits);
     result = jail_keep_tmpfs(jail->warden->prepared, &workspace, &jail->workspace, err);
     if (result < 0)
         return result;
-    const struct jail_tmpfs temporary = {.size_bytes = jail->warden->params.tmp_bytes,
-                                         .inodes = jail->limits.workspace_inodes,
-                                         .mode = 01777};
+    const struct jail_tmpfs temporary = temporary_of(jail, &jail->limits);
     return jail_keep_tmpfs(jail->warden->prepared, &temporary, &jail->temporary, err);
 }
 
@@ -123,13 +134,14 @@ int jail_change_limits(struct warden *warden, const struct rpc_jail_create *requ
     int result = limits_resolve(&warden->params, &request->limits, &limits, err);
     if (result < 0)
         return result;
-    struct jail_tmpfs workspace = workspace_of(jail);
-    workspace.size_bytes = limits.workspace_bytes;
-    workspace.inodes = limits.workspace_inodes;
+    const struct jail_tmpfs workspace = workspace_of(jail, &limits);
+    const struct jail_tmpfs temporary = temporary_of(jail, &limits);
     const struct jail_limits held = group_limits(&limits);
     result = jail_group_change(&jail->group, &held, err);
     if (result == 0)
         result = jail_resize_kept(&jail->workspace, &workspace, err);
+    if (result == 0)
+        result = jail_resize_kept(&jail->temporary, &temporary, err);
     if (result == 0)
         jail->limits = limits;
     return result;

@@ -14,32 +14,14 @@ enum {
     LOOK_MAX_MS = 3000,
 };
 
-/* True where there are victims that nobody had noticed. */
-static bool notice(struct tree *tree, struct jail_memory *ret_memory) {
-    jail_leaf_read(&tree->jail->group, tree->number, ret_memory);
-    if (ret_memory->victims <= tree->victims)
-        return false;
-    tree->victims = ret_memory->victims;
-    tree->victims_ms = events_now_ms();
-    return true;
-}
-
-bool oom_explains(struct tree *tree, struct rpc_tree_ended *ended) {
-    struct jail_memory memory;
-    notice(tree, &memory);
-    if (!tree->victims_ms || events_now_ms() - tree->victims_ms > DEATH_MS)
-        return false;
-    ended->limit = memory.is_limit_reached ? tree->jail->limits.memory_bytes : 0;
-    ended->peak = memory.peak_bytes;
-    return true;
-}
-
-/* The operator hears of every one; whether it was the main process is told by the tree's end. */
-static bool look_at(struct tree *tree) {
+bool oom_note(struct tree *tree) {
     struct jail_memory memory;
     char id[UUID_TEXT_SIZE];
-    if (!notice(tree, &memory))
+    jail_leaf_read(&tree->jail->group, tree->number, &memory);
+    if (memory.victims <= tree->victims)
         return false;
+    tree->victims = memory.victims;
+    tree->victims_ms = events_now_ms();
     uuid_text(tree->jail->id, id);
     say("out of memory: a process of tree %llu jail %s was ended; limit %llu, peak %llu bytes",
         (unsigned long long)tree->number, id, (unsigned long long)tree->jail->limits.memory_bytes,
@@ -47,11 +29,21 @@ static bool look_at(struct tree *tree) {
     return true;
 }
 
+bool oom_explains(const struct tree *tree, struct rpc_tree_ended *ended) {
+    struct jail_memory memory;
+    if (!tree->victims_ms || events_now_ms() - tree->victims_ms > DEATH_MS)
+        return false;
+    jail_leaf_read(&tree->jail->group, tree->number, &memory);
+    ended->limit = memory.is_limit_reached ? tree->jail->limits.memory_bytes : 0;
+    ended->peak = memory.peak_bytes;
+    return true;
+}
+
 void oom_look(struct jail *jail) {
     bool is_found = false;
     struct tree *tree;
     list_for_each (tree, &jail->trees, link)
-        is_found = look_at(tree) || is_found;
+        is_found = oom_note(tree) || is_found;
     jail->look_at_ms = 0;
     if (is_found || jail->look_again_ms > LOOK_MAX_MS)
         return;

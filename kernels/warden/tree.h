@@ -30,9 +30,11 @@ struct tree {
 struct tree *tree_create(struct jail *jail, uint64_t number, const char *name);
 void tree_destroy(struct tree *tree);
 /* -- oom.c */
-/* Whether the tree's main process, or pid 1, which got SIGKILL, was a victim of want of memory;
- * tells limit and peak. */
-bool oom_explains(struct tree *tree, struct rpc_tree_ended *ended);
+/* Says so where want of memory has ended a process of the tree since the last call. */
+bool oom_note(struct tree *tree);
+/* Whether the tree's main process, or pid 1, which got SIGKILL, was such a one; tells limit and
+ * peak. */
+bool oom_explains(const struct tree *tree, struct rpc_tree_ended *ended);
 
 /* NULL where there is none of that number. */
 struct tree *tree_find(const struct warden *warden, uint64_t number);

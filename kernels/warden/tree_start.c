@@ -124,7 +124,7 @@ static int spawn(struct tree *tree, const struct launch *launch, struct err *err
                  .trees = (const char *const *)launch->trees.paths.items,
                  .tree_sources = (const char *const *)launch->trees.sources.items,
                  .tree_count = launch->trees.paths.count,
-                 .shared_memory_bytes = jail->warden->params.tmp_bytes,
+                 .shared_memory_bytes = jail_temporary_bytes(jail, &jail->limits),
                  .pids = jail->limits.pids,
                  .memory_bytes = jail->limits.memory_bytes,
                  .cpus_milli = jail->limits.cpus_milli,

@@ -140,7 +140,7 @@ static bool is_killed_by_kernel(const struct tree *tree) {
 }
 
 /* Causes by the last report, where there was one that tells. */
-static void fill_cause(struct tree *tree, int status, struct rpc_tree_ended *ended) {
+static void fill_cause(const struct tree *tree, int status, struct rpc_tree_ended *ended) {
     static const enum rpc_cause causes[] = {[INIT_EXITED] = RPC_CAUSE_EXIT,
                                             [INIT_SIGNALED] = RPC_CAUSE_SIGNAL,
                                             [INIT_FAILED] = RPC_CAUSE_FAILED};
@@ -170,6 +170,7 @@ static void fill_sentence(const struct tree *tree, struct err *ret_err) {
 
 static void tell_end(struct tree *tree, int status) {
     struct rpc_tree_ended ended = {.head.kind = RPC_TREE_ENDED, .tree = tree->number};
+    oom_note(tree);
     fill_cause(tree, status, &ended);
     struct slice tail = slice_make(tree->last.output, tree->last_size);
     struct err sentence;

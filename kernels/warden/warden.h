@@ -80,6 +80,8 @@ int jail_change_limits(struct warden *warden, const struct rpc_jail_create *requ
                        struct err *err);
 /* NULL where there is none, or it is ending. */
 struct jail *jail_find(struct warden *warden, const uint8_t id[16]);
+/* The size of /tmp, and of each tree's /dev/shm, under these limits. */
+uint64_t jail_temporary_bytes(const struct jail *jail, const struct rpc_limits *limits);
 /* Kills its trees; the answer to end_number follows when nothing is left (0: to nobody). */
 void jail_end(struct jail *jail, uint32_t end_number);
 /* To be called when a tree of a jail that ends is gone. */

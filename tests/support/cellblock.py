@@ -117,11 +117,13 @@ def mounts():
     return {f"mount {line.split()[4]}" for line in lines if "cellblock" in line}
 
 
-def cgroups():
+def cgroups(pid):
+    """Of the warden pid, in every hierarchy."""
     found = set()
     for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        found |= {f"cgroup {folder}/{name}" for name in names if "cellblock" in name}
-        names[:] = [name for name in names if "cellblock" not in name]
+        ours = f"cellblock-{pid}-"
+        found |= {f"cgroup {folder}/{name}" for name in names if name.startswith(ours)}
+        names[:] = [name for name in names if not name.startswith("cellblock-")]
     return found
 
 
@@ -138,11 +140,12 @@ def snapshot():
     """What there is before a server starts, whose orphans come to this process from now on. Not
     sooner: a test that runs other tests must not keep their orphans as zombies."""
     become_reaper()
-    return mounts() | cgroups() | folders()
+    return mounts() | folders()
 
 
 def leftovers(before, session, others=()):
-    """What the server with the process session `session` left: sentences, none when it is clean.
+    """What the server with the process session `session`, its pid, left: sentences, none when it is
+    clean.
 
     before is a snapshot() taken before its start; others are pids of servers that still run.
     """
@@ -150,7 +153,7 @@ def leftovers(before, session, others=()):
     for pid in others:
         candidates -= descendants(pid) | {pid}
     processes = [describe(pid) for pid in candidates if is_ours(pid, session)]
-    return sorted(processes) + sorted(snapshot() - before)
+    return sorted(processes) + sorted(snapshot() - before) + sorted(cgroups(session))
 
 
 # -- the server -----------------------------------------------------------------------------------

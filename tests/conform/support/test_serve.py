@@ -1,6 +1,7 @@
 """The helper that runs `serve` for tests, against programs that behave badly: it must say so."""
 
 import os
+import pathlib
 import stat
 import sys
 
@@ -75,3 +76,24 @@ def test_a_bad_server_fails(program, leave, sentence):
             for path in cellblock.pathlib.Path("/tmp/cellblock-left").iterdir():
                 path.unlink()
             os.rmdir("/tmp/cellblock-left")
+
+
+def hierarchies():
+    """A group in each hierarchy: the test's own where it is to be seen, else the first."""
+    found = {}
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        for top in (names, names.partition("=")[2] or "unified", ""):
+            group = pathlib.Path("/sys/fs/cgroup", top, path.lstrip("/"))
+            if (group / "cgroup.procs").exists():
+                found.setdefault(names or "version 2", group)
+    return found
+
+
+@pytest.mark.parametrize("name", hierarchies())
+def test_a_group_that_stays_is_seen(program, name):
+    with pytest.raises(AssertionError, match="left behind:\ncgroup .*/cellblock-"):
+        with cellblock.Serve(kernels=None) as server:
+            group = hierarchies()[name] / f"cellblock-{server.pid}-left"
+            group.mkdir()
+    group.rmdir()
