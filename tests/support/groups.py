@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 import fcntl
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -31,10 +32,13 @@ def ctest(*select, jobs=2):
     return command
 
 
-def pytest(folder):
+def pytest(folder, prefix=sys.prefix):
+    """prefix is the Python environment that runs it."""
+
     def command(junit, words):
         select = ("-k", words) if words else ()
-        command = [sys.executable, "-m", "pytest", ROOT / "tests" / folder]
+        python = pathlib.Path(prefix, "bin", "python")
+        command = [python, "-m", "pytest", ROOT / "tests" / folder]
         return [*command, f"--junitxml={junit}", *select]
 
     return command
@@ -67,6 +71,8 @@ GROUPS = (
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
     Group("clients", "real clients, unmodified, and what they rely on", pytest("clients"),
           limit_s=1800),
+    Group("browser", "JupyterLab, unmodified, in headless Chromium",
+          pytest("browser", os.environ.get("TEST_BROWSER_PYTHON", sys.prefix))),
     Group("abuse", "clients that leave, adversaries, and kernels that are hostile",
           pytest("abuse"), expects=("cellblock", "warden", "gateway", "init", "echo")),
     Group("bench", "measurements beside a peer, in short form",
@@ -198,6 +204,7 @@ def parse_arguments():
     parser.add_argument("-k", dest="words", default="", help="only tests that match")
     parser.add_argument("--list", action="store_true", help="say which groups there are, and stop")
     parser.add_argument("--no-install", action="store_true", help="take what is there")
+    parser.add_argument("--chosen", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--spent", action="append", default=[], help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = set(options.groups) - set(names)
@@ -212,10 +219,13 @@ def main():
         for group in GROUPS:
             print(f"{group.name:10} {group.doc}")
         return 0
+    chosen = [group for group in GROUPS if not options.groups or group.name in options.groups]
+    if options.chosen:
+        print("\n".join(group.name for group in chosen))
+        return 0
     BUILD.mkdir(parents=True, exist_ok=True)
     with open(BUILD / ".run.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        chosen = [group for group in GROUPS if not options.groups or group.name in options.groups]
         outcomes = {group.name: run_group(group, options.words) for group in chosen}
     spent = (word.partition("=") for word in options.spent)
     spent = [(name, float(seconds)) for name, _, seconds in spent]
