@@ -77,6 +77,14 @@ static void end(struct kernel *kernel) {
     kernel_end_jail(kernel);
 }
 
+/* Every client hears `starting`, and `idle` when it is. Never `restarting`, which is how a server
+ * says that it starts a dead kernel again: JupyterLab then tells its user that the kernel seems to
+ * have died. */
+static void say_starting_again(struct kernel *kernel) {
+    kernel->starts_again = true;
+    kernel_say_status(kernel, NULL, "starting", (struct slice){0});
+}
+
 /* The kernel's processes are gone and nobody here asked for it. */
 static void die(struct kernel *kernel) {
     drop_link(kernel);
@@ -85,7 +93,7 @@ static void die(struct kernel *kernel) {
         tell_death(kernel);
     else if (kernel->shutdown_restarts) {
         kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-        kernel_say_status(kernel, NULL, "restarting", (struct slice){0});
+        say_starting_again(kernel);
         launch(kernel);
     } else
         end(kernel);
@@ -106,6 +114,9 @@ static void become_ready(struct kernel *kernel) {
     loop_timer_stop(kernel->probe);
     kernel->life = LIFE_READY;
     kernel->was_ready = true;
+    if (kernel->starts_again)
+        kernel_say_status(kernel, NULL, "idle", (struct slice){0});
+    kernel->starts_again = false;
     kernel_send_waiting(kernel);
     if (kernel->shutdown_asked)
         loop_timer_start(kernel->deadline, kernel->context->params->grace_ms);
@@ -155,7 +166,7 @@ static void end_for_restart(struct kernel *kernel) {
     kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
     drop_link(kernel);
     kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-    kernel_say_status(kernel, NULL, "restarting", (struct slice){0});
+    say_starting_again(kernel);
 }
 
 static void stop_for_restart(struct kernel *kernel) {

@@ -81,7 +81,7 @@ struct kernel {
     char key[ID_TEXT_SIZE];      /* signs its messages */
     struct loop_timer *deadline; /* of a launch */
     struct loop_timer *probe;
-    bool shell_answered, iopub_answered, was_ready;
+    bool shell_answered, iopub_answered, was_ready, starts_again;
     struct list waiters; /* for the end of a start, a restart or a deletion */
 
     struct list clients;

@@ -205,7 +205,7 @@ static void closes_with_1000_for_what_is_over(void **state) {
     UNTIL(&scene.face.rig, restart.answers);
     request_finish(&restart);
     assert_int_equal(second->code, 0); /* stays */
-    assert_true(has(second, "\"execution_state\":\"restarting\""));
+    assert_true(has(second, "\"execution_state\":\"starting\""));
     played_die(played_newest(&scene.face.rig), RPC_CAUSE_EXIT, 0, "");
     UNTIL(&scene.face.rig, has(second, "\"execution_state\":\"dead\""));
     assert_int_equal(second->code, 0); /* and here too: it can be restarted */

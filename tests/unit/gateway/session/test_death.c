@@ -261,8 +261,9 @@ static void starts_again_after_a_shutdown_that_says_so(void **state) {
     UNTIL(&rig, is_state(kernel, "starting"));
     assert_int_equal(guest_count(&guest, "control shutdown_reply:ok down"), 1);
     assert_int_equal(guest_count(&guest, "iopub error:KernelRestarted cell"), 1);
-    assert_int_equal(guest_count(&guest, "iopub status:restarting -"), 1);
+    assert_int_equal(guest_count(&guest, "iopub status:starting -"), 1);
     UNTIL(&rig, is_state(kernel, "idle"));
+    assert_int_equal(guest_count(&guest, "iopub status:idle -"), 1);
     /* The next end is an end: it was asked for once. */
     played_die(played_newest(&rig), RPC_CAUSE_EXIT, 0, "");
     UNTIL(&rig, guest_count(&guest, "iopub status:dead -"));

@@ -28,6 +28,7 @@ static void expect_service(struct scene *scene, struct waiter *waiter) {
     assert_int_equal(waiter->code, 0);
     assert_true(is_state(scene->kernel, "idle"));
     assert_null(kernel_reason(scene->kernel));
+    assert_int_equal(guest_count(&scene->guest, "iopub status:idle -"), 1);
     guest_forget_log(&scene->guest);
     guest_ask(&scene->guest, MSG_SHELL, "execute_request", "after");
     struct played *played = played_newest(&scene->rig);
@@ -40,8 +41,8 @@ static void expect_service(struct scene *scene, struct waiter *waiter) {
     assert_ptr_equal(scene->rig.played.next, scene->rig.played.previous);
 }
 
-/* Four ends that say so, before the status that makes clients forget what is open. */
-static void ends_what_is_open_before_it_says_restarting(void **state) {
+/* Four ends that say so, before the status of the new kernel. */
+static void ends_what_is_open_before_it_says_starting(void **state) {
     (void)state;
     struct scene scene;
     begin(&scene);
@@ -68,7 +69,7 @@ static void ends_what_is_open_before_it_says_restarting(void **state) {
                                                  "iopub error:KernelRestarted 4\n"
                                                  "shell execute_reply:error 4\n"
                                                  "iopub status:idle 4\n"
-                                                 "iopub status:restarting -\n");
+                                                 "iopub status:starting -\n");
     assert_non_null(strstr(scene.guest.evalue, "restarted"));
     assert_true(is_state(scene.kernel, "restarting"));
     assert_int_equal(scene.guest.ended, 0); /* the socket stays */
@@ -99,7 +100,8 @@ static void keeps_what_comes_meanwhile(void **state) {
     struct played *played = played_newest(&scene.rig);
     UNTIL(&scene.rig, played_got(played, "b"));
     assert_string_equal(played->asked[0]->msg_id, "a");
-    assert_string_equal(guest_log(&scene.guest), "iopub status:restarting -\n");
+    assert_string_equal(guest_log(&scene.guest), "iopub status:starting -\n"
+                                                 "iopub status:idle -\n");
     end(&scene);
 }
 
@@ -131,7 +133,7 @@ static void starts_over_what_is_starting(void **state) {
         scene.rig.no_sockets = scene.rig.mute = false;
         kernel_restart(scene.kernel, waiter_init(&scene.waiter));
         assert_int_equal(guest_count(&scene.guest, "iopub error:KernelRestarted early"), 1);
-        assert_int_equal(guest_count(&scene.guest, "iopub status:restarting -"), 1);
+        assert_int_equal(guest_count(&scene.guest, "iopub status:starting -"), 1);
         expect_service(&scene, &scene.waiter);
         end(&scene);
     }
@@ -152,7 +154,7 @@ static void twice_is_once(void **state) {
     UNTIL(&scene.rig, scene.waiter.told && second.told && third.told);
     assert_int_equal(second.code, 0);
     assert_int_equal(third.code, 0);
-    assert_int_equal(guest_count(&scene.guest, "iopub status:restarting -"), 1);
+    assert_int_equal(guest_count(&scene.guest, "iopub status:starting -"), 1);
     expect_service(&scene, &scene.waiter);
     assert_int_equal(scene.rig.received[RPC_TREE_START], 2);
     assert_int_equal(second.told, 1);
@@ -212,7 +214,7 @@ static void takes_over_from_an_end(void **state) {
     kernel_restart(scene.kernel, waiter_init(&scene.waiter));
     assert_true(is_state(scene.kernel, "restarting"));
     assert_int_equal(guest_count(&scene.guest, "iopub error:KernelRestarted early"), 1);
-    assert_int_equal(guest_count(&scene.guest, "iopub status:restarting -"), 1);
+    assert_int_equal(guest_count(&scene.guest, "iopub status:starting -"), 1);
     rig_answer_held(&scene.rig);
     expect_service(&scene, &scene.waiter);
     end(&scene);
@@ -271,7 +273,7 @@ static void lets_a_waiter_meddle(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_what_is_open_before_it_says_restarting),
+        cmocka_unit_test(ends_what_is_open_before_it_says_starting),
         cmocka_unit_test(keeps_what_comes_meanwhile),
         cmocka_unit_test(joins_a_start_that_has_no_tree_yet),
         cmocka_unit_test(starts_over_what_is_starting),
