@@ -90,8 +90,8 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
         slice_make(request->tail + start->connection_size, start->environment_size);
     int result = jail_leaf_make(&tree->jail->group, tree->number, err);
     if (result == 0)
-        result = environment_build(spec, tree->jail->limits.cpus_milli, asked,
-                                   &launch->environment, err);
+        result = environment_build(spec, tree->jail->limits.cpus_milli, asked, &launch->environment,
+                                   err);
     if (result == 0)
         result = make_run(tree->jail, &tree->run_fd, err);
     if (result == 0)
