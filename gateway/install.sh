@@ -145,6 +145,31 @@ need_python() {
     (umask 022 && locked "$prefix.lock" make_python "$prefix" "$requirements")
 }
 
+home_stamp() {
+    {
+        cat -- "$1/.stamp" "$cellblock_root/gateway/make_home.py"
+        dpkg-query -W 'fonts-*' 2>/dev/null || true
+    } | sha256sum | cut -d' ' -f1
+}
+
+make_home() {
+    local shared=$1/share/cellblock stamp
+    stamp=$(home_stamp "$1")
+    [[ $(cat -- "$shared/.stamp" 2>/dev/null) != "$stamp" ]] || return 0
+    rm -rf -- "$shared"
+    mkdir -p -- "$shared/home"
+    "$1/bin/python" "$cellblock_root/gateway/make_home.py" "$shared/home" </dev/null >&2
+    echo "$stamp" >"$shared/.stamp"
+}
+
+# need_home PREFIX: in the environment at PREFIX, what the workspace of every session begins with;
+# made anew where the environment or the system's fonts have changed.
+need_home() {
+    [[ $(cat -- "$1/share/cellblock/.stamp" 2>/dev/null) != "$(home_stamp "$1")" ]] || return 0
+    say "listing fonts for $1"
+    (umask 022 && locked "$1.lock" make_home "$1")
+}
+
 # kernels_prefix: where the kernels' Python environment lies. Outside the clone, so that a kernel can
 # be shown it whatever the clone's own folders allow.
 kernels_prefix() {

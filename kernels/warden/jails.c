@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "jail/jail.h"
+#include "warden/home.h"
 #include "warden/limits.h"
 #include "warden/say.h"
 #include "warden/uuid_text.h"
@@ -66,6 +67,8 @@ static int make_parts(struct jail *jail, struct err *err) {
         return result;
     const struct jail_tmpfs workspace = workspace_of(jail, &jail->limits);
     result = jail_keep_tmpfs(jail->warden->prepared, &workspace, &jail->workspace, err);
+    if (result == 0)
+        result = home_fill(jail->workspace.fd, jail->warden->params.python, jail->user, err);
     if (result < 0)
         return result;
     const struct jail_tmpfs temporary = temporary_of(jail, &jail->limits);

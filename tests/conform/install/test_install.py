@@ -104,6 +104,25 @@ def test_several_at_once_make_one(tmp_path, requirements):
     assert list(counts) == [1, 1, 1, 1]
 
 
+def test_a_home_is_made_once(tmp_path):
+    """And again where what it is made from has changed."""
+    environment = tmp_path / "env"
+    (environment / "bin").mkdir(parents=True)
+    (environment / ".stamp").write_text("one")
+    (environment / "bin" / "python").write_text('#!/bin/bash\ntouch "$2/made"; echo >>"$0.log"\n')
+    (environment / "bin" / "python").chmod(0o755)
+
+    def made():
+        result = shell(f"need_home {environment}", tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert (environment / "share" / "cellblock" / "home" / "made").exists()
+        return len((environment / "bin" / "python.log").read_text())
+
+    assert (made(), made()) == (1, 1)
+    (environment / ".stamp").write_text("other")
+    assert made() == 2
+
+
 def test_the_kernels_python_is_debians_and_everybody_may_read_it():
     prefix = cellblock.PYTHON
     assert "home = /usr/bin" in (prefix / "pyvenv.cfg").read_text()
