@@ -79,6 +79,9 @@ GROUPS = (
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "--samples", "30"]),)),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants"),
           limit_s=3000),
+    Group("bare", "a machine that has nothing, in short form",
+          checks=(("bookworm", [ROOT / "tests" / "bare" / "run", "--short", "bookworm"]),),
+          limit_s=2400),
     Group("docs", "what the pages generate, link and say to run", pytest("docs")),
 )  # fmt: skip
 

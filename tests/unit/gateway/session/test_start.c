@@ -211,10 +211,10 @@ static void dies_when_it_never_answers(void **state) {
     struct rig rig;
     struct guest guest;
     rig_begin(&rig);
-    rig.params.launch_timeout_ms = 150;
+    rig.params.launch_timeout_ms = 1500;
     rig.mute = true;
     struct kernel *kernel = start_doomed(&rig, &guest);
-    expect_death(&rig, &guest, kernel, "KernelTimeout", "150 ms (launch_timeout_ms)");
+    expect_death(&rig, &guest, kernel, "KernelTimeout", "1500 ms (launch_timeout_ms)");
     assert_int_equal(rig.received[RPC_TREE_KILL], 1);
     assert_null(played_newest(&rig));
     finish_doomed(&rig, &guest, kernel);
@@ -225,10 +225,10 @@ static void dies_when_its_sockets_never_come(void **state) {
     struct rig rig;
     struct guest guest;
     rig_begin(&rig);
-    rig.params.launch_timeout_ms = 150;
+    rig.params.launch_timeout_ms = 1500;
     rig.no_sockets = true;
     struct kernel *kernel = start_doomed(&rig, &guest);
-    expect_death(&rig, &guest, kernel, "KernelTimeout", "150 ms (launch_timeout_ms)");
+    expect_death(&rig, &guest, kernel, "KernelTimeout", "1500 ms (launch_timeout_ms)");
     assert_null(played_newest(&rig));
     finish_doomed(&rig, &guest, kernel);
 }
