@@ -234,7 +234,7 @@ static int read_list(const struct param_row *row, const char *text, char separat
     while (*text) {
         const char *end = strchrnul(text, separator);
         cleanup_mem char *part = mem_copy_text(text, (size_t)(end - text));
-        char *item;
+        char *item = NULL;
         int r = *part ? make(row, part, &item, err) : 0;
         if (r < 0)
             return r;

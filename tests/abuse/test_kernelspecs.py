@@ -117,6 +117,13 @@ BROKEN = {
     "metadata a list": edit(metadata=[]),
     "trees of the host": edit(metadata={"cellblock": {"trees": ["/"]}}),
     "trees of a home": edit(metadata={"cellblock": {"trees": ["/root"]}}),
+    "parameters a list": edit(metadata={"cellblock": []}),
+    "a parameter nobody knows": edit(metadata={"cellblock": {"memory": 1}}),
+    "a limit above the maximum": edit(metadata={"cellblock": {"limits": {"pids": 32768}}}),
+    "a folder nobody has": edit(metadata={"cellblock": {"data": ["sets"]}}),
+    "more variables than fit": edit(
+        metadata={"cellblock": {"env": {f"V{i}": "x" * 4000 for i in range(20)}}}
+    ),
 }
 
 
