@@ -1,18 +1,28 @@
 """notebooks/examples, executed by nbclient over the gateway: each runs whole and quietly, and its
 numbers are those that this file computes from the same data by plain Python, or by theory."""
 
+import csv
 import datetime
 import functools
 import re
 import shutil
 import statistics
 
+import cellblock
 import examples
 import pytest
 from notebooks import execute
 
+DATA = examples.FOLDER / "data" / "building"
+
 PICTURE_BYTES = (5_000, 300_000)  # an empty plot has fewer
 PICTURE_SIDES = (200, 1200)
+
+
+@pytest.fixture(scope="module")
+def serve(kernels):
+    with cellblock.Serve("--data", f"building={DATA}", kernels=kernels) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +33,17 @@ def executed(tmp_path_factory, pipeline_url):
     def run(name):
         folder = tmp_path_factory.mktemp(name)
         shutil.copy(examples.FOLDER / f"{name}.ipynb", folder)
-        runs = execute(folder, "gateway", [name], JUPYTER_GATEWAY_URL=pipeline_url)
+        asks = {"KERNEL_CELLBLOCK": '{"data": ["building"]}'} if name == "building" else {}
+        runs = execute(folder, "gateway", [name], JUPYTER_GATEWAY_URL=pipeline_url, **asks)
         error, notebook = runs[name]
         return error, examples.Executed(notebook)
 
     return run
+
+
+@pytest.fixture
+def building(executed):
+    return executed("building")[1]
 
 
 @pytest.fixture
@@ -202,3 +218,70 @@ def test_web_log_finds_the_bad_half_hour(web_log, requests):
     assert said == f"{errors} errors, the first after 14:20, the last before 14:50"
     rows = web_log.table("by-page")[2:]
     assert {row[0] for row in rows if float(row[2]) > 0} == {"/search", "/cart", "/checkout"}
+
+
+# -- building -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def days():
+    """(date, degrees outside, open, kWh) of every day with a reading, from the files themselves."""
+    found = []
+    for path in sorted(DATA.glob("*.csv")):
+        for row in csv.DictReader(path.read_text().splitlines()):
+            if row["kwh"]:
+                day = datetime.date.fromisoformat(row["date"])
+                found.append((day, float(row["outside_celsius"]), row["open"], int(row["kwh"])))
+    return found
+
+
+def solve(rows):
+    """The unknowns of linear equations, each row its factors and its sum, by elimination."""
+    for n in range(len(rows)):
+        rows[n:] = sorted(rows[n:], key=lambda row: -abs(row[n]))  # noqa: B023
+        for m in range(len(rows)):
+            if m != n:
+                factor = rows[m][n] / rows[n][n]
+                rows[m] = [a - factor * b for a, b in zip(rows[m], rows[n], strict=True)]
+    return [row[-1] / row[n] for n, row in enumerate(rows)]
+
+
+def least_squares(days, heating_below, cooling_above):
+    """Coefficients of 1, open, degrees to heat and degrees to cool, by the normal equations."""
+    lines = [
+        (1, is_open == "yes", max(0, heating_below - t), max(0, t - cooling_above), kwh)
+        for _, t, is_open, kwh in days
+    ]
+    products = [[sum(a[n] * a[m] for a in lines) for m in range(5)] for n in range(4)]
+    return solve(products)
+
+
+def test_building_reads_every_part(building, days):
+    assert building.text("parts") == f"12 files, 366 days, {366 - len(days)} without a reading\n"
+    shown = [int(float(row[-1])) for row in building.table("months")[2:]]
+    wanted = [sum(kwh for day, *_, kwh in days if day.month == month) for month in range(1, 13)]
+    assert shown == wanted
+
+
+def test_building_fits_as_plain_python_does(building, days):
+    bends = map(float, re.findall(r"[\d.]+(?= °C)", building.text("bends")))
+    wanted = least_squares(days, *bends)
+    shown = [float(row[1]) for row in building.table("fit")[1:]]
+    assert shown == pytest.approx(wanted, abs=0.051)
+
+
+def test_building_finds_october(building, days):
+    first, last = datetime.date(2024, 10, 14), datetime.date(2024, 10, 27)
+    assert building.text("episode").startswith("14 October to 27 October: ")
+    bends = list(map(float, re.findall(r"[\d.]+(?= °C)", building.text("bends"))))
+    kept = [row for row in days if not first <= row[0] <= last]
+    shown = [float(row[1]) for row in building.table("refit")[1:]]
+    assert shown == pytest.approx(least_squares(kept, *bends), abs=0.051)
+
+
+def test_building_predicts_unseen_months(building):
+    rows = building.table("months-left-out")[2:]
+    assert len(rows) == 12
+    for _, measured, predicted, off_by in rows:
+        assert abs(float(off_by)) < 0.05
+        assert float(off_by) == pytest.approx(float(predicted) / float(measured) - 1, abs=0.001)
