@@ -25,10 +25,8 @@ static const char *const shown[] = {
     "/etc/R",         "/etc/ImageMagick-6", "/etc/OpenCL",
 };
 static const char *const copied[] = {
-    "/etc/ld.so.cache",
-    "/etc/ssl/openssl.cnf",
-    "/etc/mime.types",
-    "/etc/timezone",
+    "/etc/ld.so.cache",     "/etc/services",   "/etc/protocols",
+    "/etc/ssl/openssl.cnf", "/etc/mime.types", "/etc/timezone",
 };
 
 static int write_users(const struct jail_build *build, struct err *err) {

@@ -268,6 +268,11 @@ with socket.create_server(('127.0.0.1', 0)) as server:
     assert inside(code) == "hello"
 
 
+def test_services_have_names(inside):
+    code = "import socket\nseen = [socket.getservbyname('http'), socket.getprotobyname('tcp')]"
+    assert inside(code) == [80, 6]
+
+
 def test_abstract_sockets_are_apart(inside):
     name = f"canary-{VALUE}"
     with socket.socket(socket.AF_UNIX) as server:
