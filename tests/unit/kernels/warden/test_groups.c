@@ -202,7 +202,7 @@ static void tells_a_plain_kill_as_one(void **state) {
 
 static void chooses_pid_1_last(void **state) {
     (void)state;
-    char pids[2][32], path[64], scores[2][16];
+    char pids[2][32], path[96], scores[2][16];
     start(1, "wait");
     rig_probe(&rig, 1, "print|0"); /* by then the other tree runs its program */
     const char *listed = read_limit(CONTROLLER_MEMORY, "1/tasks");
