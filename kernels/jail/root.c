@@ -29,9 +29,7 @@ static int enter_root(struct jail_build *build, struct err *err) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_errno(err, errno, "make / private");
     int result = show_read_mounts(&build->mounts, err);
-    if (result == 0)
-        result = make_skeleton(build, err);
-    return result < 0 ? result : attach_link(build->root_fd, "/var/tmp", "/tmp", err);
+    return result < 0 ? result : make_skeleton(build, err);
 }
 
 const struct jail_step step_root = {"root", enter_root};

@@ -5,4 +5,5 @@
 #include "warden/data.h"
 #include "warden/specs.h"
 
-void bound_say(const struct specs *specs, const struct data *data);
+/* Each line once while the warden lives: said keeps those that were. */
+void bound_say(const struct specs *specs, const struct data *data, struct strings *said);

@@ -10,7 +10,8 @@
 static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
 static const char *const of_every_jail[] = {
-    "HOME=/home/user", "USER=user", "LOGNAME=user", "LANG=C.UTF-8", "TMPDIR=/tmp",
+    "HOME=/home/user", "USER=user",   "LOGNAME=user",
+    "LANG=C.UTF-8",    "TMPDIR=/tmp", "TEMP=/run/spare",
 };
 
 /* Each string has a name, "=" and an end. */

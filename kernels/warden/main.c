@@ -35,7 +35,7 @@ void warden_end(struct warden *warden, int exit_status) {
 static void read_folders_again(struct warden *warden) {
     data_read_again(&warden->data);
     specs_read(&warden->specs, &warden->params);
-    bound_say(&warden->specs, &warden->data);
+    bound_say(&warden->specs, &warden->data, &warden->said);
     specs_tell(&warden->specs, &warden->gateway.outbox);
     gateway_flush(warden);
 }
@@ -123,7 +123,7 @@ static int begin(struct warden *warden, struct err *err) {
     if (result < 0)
         return result;
     specs_read(&warden->specs, &warden->params);
-    bound_say(&warden->specs, &warden->data);
+    bound_say(&warden->specs, &warden->data, &warden->said);
     return 0;
 }
 
@@ -154,6 +154,7 @@ static void finish(struct warden *warden) {
     jail_prepared_destroy(warden->prepared);
     outbox_finish(&warden->gateway.outbox);
     specs_finish(&warden->specs);
+    strings_finish(&warden->said);
     data_finish(&warden->data);
     uids_finish(&warden->uids);
     params_finish(&warden->params);

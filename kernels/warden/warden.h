@@ -35,6 +35,7 @@ struct warden {
     struct gateway gateway;
     struct data data;
     struct specs specs;
+    struct strings said; /* which trees are bound (bound.h) */
     struct uids uids;
     struct list jails;
     size_t jail_count; /* of those that are not ending */

@@ -66,7 +66,7 @@ static void hides_the_host(void **state) {
                         "/srv ENOENT\n/opt ENOENT\n/var/lib ENOENT\n/run/systemd ENOENT\n"
                         "/.dockerenv ENOENT\n");
     assert_string_equal(rig_probe(&rig, 1, "list|/home|/run|/home/user"),
-                        "/home user\n/run kernel\n/home/user\n");
+                        "/home user\n/run kernel spare\n/home/user\n");
     assert_string_equal(rig_probe(&rig, 1, "list|/var"), var_names());
     assert_string_equal(rig_probe(&rig, 1, "list|/sys|/sys/devices|/sys/devices/system"),
                         "/sys class devices\n/sys/devices system\n/sys/devices/system cpu\n");
@@ -142,8 +142,8 @@ static void is_read_only_but_for_its_own(void **state) {
  * written and for /proc, whose files guard themselves. */
 static void restricts_every_mount(void **state) {
     (void)state;
-    static const char *const writable[] = {"/tmp",        "/home/user", "/dev/shm",
-                                           "/run/kernel", "/dev/pts",   "/proc"};
+    static const char *const writable[] = {"/tmp",        "/home/user", "/dev/shm", "/var/tmp",
+                                           "/run/kernel", "/run/spare", "/dev/pts", "/proc"};
     static const char *const with_devices[] = {"/dev", "/dev/pts"};
     const char *report = CELLBLOCK_REPORT_DIR;
     int count = 0;
@@ -173,10 +173,48 @@ static void ends_at_its_sizes(void **state) {
     assert_string_equal(files_why, "ENOSPC");
     assert_in_range(kib, 7 * 1024, 8 * 1024);
     assert_in_range(files, 250, 300);
-    filled = rig_probe(&rig, 1, "fill|/tmp");
-    assert_int_equal(sscanf(filled, "%d %31s", &kib, why), 2);
-    assert_in_range(kib, 3 * 1024, 4 * 1024);
-    assert_string_equal(why, "ENOSPC");
+    filled = rig_probe(&rig, 1, "fill|/run/spare");
+    assert_int_equal(sscanf(filled, "%d %31s %d %31s", &kib, why, &files, files_why), 4);
+    assert_in_range(kib, 128, 256);
+    assert_in_range(files, 50, 64);
+    /* The last one: trees below /tmp are mounted in it. */
+    static const char *const others[] = {"fill|/dev/shm", "fill|/tmp"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        filled = rig_probe(&rig, 1, others[i]);
+        assert_int_equal(sscanf(filled, "%d %31s %d %31s", &kib, why, &files, files_why), 4);
+        assert_in_range(kib, 3 * 1024, 4 * 1024);
+        assert_string_equal(why, "ENOSPC");
+        assert_in_range(files, 250, 20000);
+        assert_string_equal(files_why, "ENOSPC");
+    }
+}
+
+/* As a kernelspec's folder too. */
+static void shows_trees_below_either_temporary_folder(void **state) {
+    (void)state;
+    static const char *const parents[] = {"/tmp", "/var/tmp"};
+    for (uint64_t i = 0; i < 2; i++) {
+        char command[512], spec[16], words[512];
+        snprintf(spec, sizeof spec, "below%d", (int)i);
+        snprintf(command, sizeof command,
+                 "mkdir -p %s/cellblock-%d/tree && echo >%s/cellblock-%d/tree/file", parents[i],
+                 getpid(), parents[i], getpid());
+        assert_int_equal(system(command), 0);
+        snprintf(command, sizeof command, "%s/probe|look|%s/cellblock-%d/tree/file", TEST_PROGRAMS,
+                 parents[i], getpid());
+        snprintf(words, sizeof words,
+                 ", \"metadata\": {\"cellblock\": {\"trees\": [\"%s/cellblock-%d/tree\"]}}",
+                 parents[i], getpid());
+        rig_add_spec(&rig, spec, command, words);
+        kill(rig.warden, SIGHUP);
+        struct rpc_tree_ended ended = rig_run(&rig, 1, 50 + i, spec);
+        snprintf(command, sizeof command, "rm -r %s/cellblock-%d", parents[i], getpid());
+        assert_int_equal(system(command), 0);
+        assert_int_equal(ended.cause, RPC_CAUSE_EXIT);
+        assert_non_null(strstr(rig_output(&rig), "/tree/file ok\n"));
+    }
+    assert_string_equal(rig_probe(&rig, 1, "write|/var/tmp/one"), "/var/tmp/one ok\n");
+    assert_string_equal(rig_probe(&rig, 1, "look|/tmp/one"), "/tmp/one ok\n");
 }
 
 static void keeps_the_workspace_from_tree_to_tree(void **state) {
@@ -251,6 +289,7 @@ int main(void) {
         TEST(is_read_only_but_for_its_own),
         TEST(restricts_every_mount),
         TEST(ends_at_its_sizes),
+        TEST(shows_trees_below_either_temporary_folder),
         TEST(keeps_the_workspace_from_tree_to_tree),
         TEST(starts_in_the_workspace),
         TEST(follows_no_link_that_a_session_left),

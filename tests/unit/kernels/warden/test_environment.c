@@ -34,11 +34,12 @@ static void builds_from_nothing(void **state) {
                                            "USER=user",
                                            "LOGNAME=user",
                                            "LANG=C.UTF-8",
-                                           "TMPDIR=/tmp"};
-    assert_int_equal(built.count, 6);
-    for (size_t i = 0; i < 6; i++)
+                                           "TMPDIR=/tmp",
+                                           "TEMP=/run/spare"};
+    assert_int_equal(built.count, 7);
+    for (size_t i = 0; i < 7; i++)
         assert_string_equal(built.items[i], expected[i]);
-    assert_null(built.items[6]);
+    assert_null(built.items[7]);
     strings_finish(&built);
     assert_int_equal(mem_live(), 0);
 }
