@@ -25,6 +25,26 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+SEEN = (cellblock.ROOT / "docs" / "jail.md").read_text().partition("## What a session sees, row")[2]
+ROWS = [row for row in SEEN.partition("\n## ")[0].splitlines() if row.startswith("| ")]
+ROWS = [row for row in ROWS if not row.endswith("| shown by |")]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())
+def test_what_a_session_sees_is_shown_by_a_test(row):
+    """The last column links a test by its name."""
+    *_, shown, _ = row.split(" |")
+    name, path = re.fullmatch(r" \[(\w+)\]\((.+)\)", shown).groups()
+    code = (cellblock.ROOT / "docs" / path).read_text()
+    assert re.search(rf"^(static void|def) {name}\(", code, re.MULTILINE), name
+    # Cmocka runs what its list names.
+    assert path.endswith(".py") or len(re.findall(rf"\b{name}\b", code)) > 1, name
+
+
+def test_there_are_such_rows():
+    assert len(ROWS) > 40
+
+
 def test_the_table_of_parameters_is_up_to_date():
     generated = subprocess.run([cellblock.BUILD / "params-doc"], capture_output=True, check=True)
     assert (cellblock.ROOT / "docs" / "config.md").read_bytes() == generated.stdout
