@@ -17,6 +17,14 @@ ARGUMENTS = (
     "--session-label-bytes=2048",
 )
 
+SMALL = {
+    "memory_bytes": 160 << 20,
+    "cpus": 1,
+    "open_files": 333,
+    "pids": 99,
+    "workspace_bytes": 8 << 20,
+    "workspace_inodes": 500,
+}
 LIMITS_INSIDE = """
 import json, os, re, resource
 home = os.statvfs('/home/user')
@@ -24,6 +32,7 @@ with open('/proc/meminfo') as file:
     total = re.search(r'MemTotal: *(\\d+) kB', file.read())
 print(json.dumps({
     'memory_bytes': int(total[1]) << 10,
+    'cpus': len(re.findall('^processor', open('/proc/cpuinfo').read(), re.MULTILINE)),
     'open_files': resource.getrlimit(resource.RLIMIT_NOFILE),
     'pids': resource.getrlimit(resource.RLIMIT_NPROC),
     'workspace_bytes': home.f_blocks * home.f_frsize,
@@ -44,6 +53,7 @@ def kernels(tmp_path_factory):
         "env": {"FURNISHED": "yes", "KERNEL_FROM": "kernelspec"},
     }
     write(folder, "furnished", parameters)
+    write(folder, "small", {"limits": SMALL})
     write(folder, "greedy", {"limits": {"memory_bytes": 4 * GIB}})
     write(folder, "wrong", {"limits": {"memroy_bytes": GIB}})
     write(folder, "lost", {"data": ["nothing"]})
@@ -88,17 +98,29 @@ def look(serve, kernel_id, code):
 # -- they hold ------------------------------------------------------------------------------------
 
 
-def test_limits_are_seen_inside(serve, start):
-    limits = {
-        "memory_bytes": 3 * GIB // 2,
-        "open_files": 333,
-        "pids": 99,
-        "workspace_bytes": 8 << 20,
-        "workspace_inodes": 500,
-    }
-    kernel_id = start(cellblock={"limits": limits})
+PLACES = {
+    "kernelspec": {"name": "small"},
+    "variable": {"env": {"KERNEL_CELLBLOCK": json.dumps({"limits": SMALL})}},
+    "member": {"cellblock": {"limits": SMALL}},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_limit_from_every_place(serve, start, place):
+    """Each is seen inside; and the one of memory, where all are told by it, ends the kernel."""
+    kernel_id = start(**PLACES[place])
     seen = look(serve, kernel_id, LIMITS_INSIDE)
-    assert seen == {**limits, "open_files": [333, 333], "pids": [99, 99]}
+    assert seen == {**SMALL, "open_files": [333, 333], "pids": [99, 99]}
+    with Channels(serve, kernel_id) as channels:
+        content = channels.run("held = bytearray(b'x' * (256 << 20))").content
+    assert content["ename"] == "KernelOutOfMemory"
+    assert f"memory limit of {SMALL['memory_bytes']} bytes" in content["evalue"]
+
+
+def test_more_memory_than_the_default(serve, start):
+    parameters = json.dumps({"limits": {"memory_bytes": GIB}})
+    with Channels(serve, start(env={"KERNEL_CELLBLOCK": parameters})) as channels:
+        assert channels.run("len(bytearray(b'x') * (640 << 20))").text == str(640 << 20)
 
 
 def test_the_maximum_itself_may_be_asked_for(serve, start):
