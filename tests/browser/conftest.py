@@ -9,6 +9,7 @@ import pytest
 from lab_server import LabServer
 from link import Link
 from notebook_page import CHROMIUM, CHROMIUM_FLAGS, NotebookPage
+from page_commands import commands
 from playwright.sync_api import sync_playwright
 from rest import Rest
 
@@ -31,16 +32,19 @@ def link(serve):
 
 @pytest.fixture(scope="session")
 def lab(serve, link, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lab")
-    with LabServer("jupyterlab", folder, link.url, serve.token) as server:
+    """JupyterLab as docs/first-steps.md starts it."""
+    variables = {"URL": link.url, "TOKEN": serve.token}
+    command = ["bash", "-c", commands()[1]]
+    with LabServer(tmp_path_factory.mktemp("lab"), command, variables) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def chromium():
+    """One context for all pages, so that JupyterLab's scripts are read once."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
-        yield browser
+        yield browser.new_context(locale="en-US")
         browser.close()
 
 
@@ -64,12 +68,12 @@ def name(request):
 @pytest.fixture
 def notebook(lab, chromium, name):
     """A NotebookPage; open_cells puts a notebook there first."""
-    context = chromium.new_context(viewport=VIEW, locale="en-US")
-    notebook = NotebookPage(context.new_page(), lab)
+    notebook = NotebookPage(chromium.new_page(), lab)
+    notebook.page.set_viewport_size(VIEW)
     yield notebook
     SCREENS.mkdir(parents=True, exist_ok=True)
     notebook.page.screenshot(path=SCREENS / f"{name}.png")
-    context.close()
+    notebook.page.close()
     rest = Rest(lab)
     for session in rest.get("/api/sessions").json():
         assert rest.delete(f"/api/sessions/{session['id']}").status_code == 204

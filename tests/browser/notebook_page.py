@@ -98,6 +98,11 @@ class NotebookPage:
             self.accept_dialog()
         assert response.value.status == 200, response.value.text()
 
+    def start_anew(self):
+        """For a notebook without a kernel, to which Restart Kernel gives one and does not ask."""
+        self.menu("Kernel", "Restart Kernel…$")
+        self.await_state("idle")
+
     def interrupt(self):
         self.page.locator('jp-button[data-command="notebook:interrupt-kernel"]').click()
 

@@ -1,7 +1,5 @@
 """A person at a notebook: run all, complete, answer, interrupt, restart, shut down."""
 
-import re
-
 from cellblock import wait_until
 from notebook_page import PATIENCE_S
 from playwright.sync_api import expect
@@ -93,9 +91,3 @@ def test_shut_down(open_cells, serve):
     assert len(rest.kernel_ids()) == 1
     notebook.shut_down()
     wait_until(lambda: not rest.kernel_ids(), PATIENCE_S, "no kernel left in the gateway")
-
-
-def test_a_kernel_that_dies_says_why(open_cells):
-    notebook = open_cells("import os\nos.kill(os.getpid(), 9)")
-    notebook.run(0)
-    notebook.await_output(0, re.compile("SIGKILL"))

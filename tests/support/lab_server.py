@@ -21,20 +21,39 @@ SETTINGS = {
 }
 
 
-class LabServer:
-    """module is jupyter_server or jupyterlab, of the environment that runs the tests. Use it as a
-    context manager."""
+def programs(**variables):
+    """Variables of a process for which the tests' own environment is the first on PATH."""
+    return {**os.environ, "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}", **variables}
 
-    def __init__(self, module, folder, gateway_url, gateway_token):
+
+class LabServer:
+    """command, which says what it is and which gateway it has, runs with these variables beside the
+    programs of the tests' own environment. Use it as a context manager."""
+
+    def __init__(self, folder, command, variables=None):
         self.token = secrets.token_hex(24)
         self.folder = folder
-        self.log_path = folder / "log"
+        self.log_path = folder.parent / f"{folder.name}.log"
         self.port = peer.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws_url = f"ws://127.0.0.1:{self.port}"
         self._write_settings()
-        self.process = self._start(module, gateway_url, gateway_token)
-        wait_until(self._answers, START_S, f"an answer of {module}")
+        self._write_configuration()
+        self.process = self._start(command, variables or {})
+        wait_until(self._answers, START_S, f"an answer of {command}")
+
+    def _write_configuration(self):
+        server = {
+            "allow_root": True,
+            "ip": "127.0.0.1",
+            "open_browser": False,
+            "port": self.port,
+            "port_retries": 0,
+            "root_dir": str(self.folder),
+        }
+        configuration = {"ServerApp": server, "IdentityProvider": {"token": self.token}}
+        path = self.folder / ".jupyter" / "jupyter_server_config.json"
+        path.write_text(json.dumps(configuration))
 
     def _write_settings(self):
         for name, settings in SETTINGS.items():
@@ -42,22 +61,12 @@ class LabServer:
             path.parent.mkdir(parents=True)
             path.with_suffix(".jupyterlab-settings").write_text(json.dumps(settings))
 
-    def _start(self, module, gateway_url, gateway_token):
-        command = [sys.executable, "-m", module, "--no-browser", "--allow-root"]
-        command += [
-            f"--gateway-url={gateway_url}",
-            f"--GatewayClient.auth_token={gateway_token}",
-            "--ServerApp.ip=127.0.0.1",
-            f"--ServerApp.port={self.port}",
-            "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={self.token}",
-            f"--ServerApp.root_dir={self.folder}",
-        ]
+    def _start(self, command, variables):
         with open(self.log_path, "wb") as log:
             return subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env={**os.environ, "HOME": str(self.folder)},
+                env=programs(HOME=str(self.folder), **variables),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
