@@ -20,26 +20,29 @@ static int set_one(const char *name, int which, uint64_t wanted, struct err *err
     return 0;
 }
 
-/* Stands in for a limit of memory that the host cannot give: of each process, not of all. */
-static uint64_t data_bytes(const struct jail_plan *plan) {
+/* What stands in for a limit of all processes together where the host cannot give that one. */
+static uint64_t stand_in(const struct jail_plan *plan, enum controller controller, uint64_t most) {
     const struct groups *groups = jail_groups(plan->session->prepared);
-    return groups->controllers & CONTROLLER_MEMORY ? RLIM_INFINITY
-                                                   : plan->session->limits.memory_bytes;
+    return groups->controllers & controller ? RLIM_INFINITY : most;
 }
 
 static int enter(struct jail_build *build, struct err *err) {
+    const struct jail_plan *plan = build->plan;
     const struct {
         const char *name;
         int which;
         uint64_t most;
     } rows[] = {
         {"core", RLIMIT_CORE, 1}, /* no file, and no helper of the host either: core(5) */
-        {"data", RLIMIT_DATA, data_bytes(build->plan)},
+        /* Of each process. */
+        {"data", RLIMIT_DATA, stand_in(plan, CONTROLLER_MEMORY, plan->memory_bytes)},
         {"fsize", RLIMIT_FSIZE, 4ULL << 30},
         {"memlock", RLIMIT_MEMLOCK, 64ULL << 10},
         {"msgqueue", RLIMIT_MSGQUEUE, 0},
         {"nice", RLIMIT_NICE, 0},
-        {"nproc", RLIMIT_NPROC, build->plan->pids}, /* of the session's user, so of all its trees */
+        /* Of the session's user: so of all its trees, but also of another warden's with that user.
+         */
+        {"nproc", RLIMIT_NPROC, stand_in(plan, CONTROLLER_PIDS, plan->pids)},
         {"rtprio", RLIMIT_RTPRIO, 0},
         {"sigpending", RLIMIT_SIGPENDING, 1024},
         {"stack", RLIMIT_STACK, 8ULL << 20},
