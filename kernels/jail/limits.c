@@ -34,7 +34,7 @@ static int enter(struct jail_build *build, struct err *err) {
         uint64_t most;
     } rows[] = {
         {"core", RLIMIT_CORE, 1}, /* no file, and no helper of the host either: core(5) */
-#ifndef CELLBLOCK_SANITIZED /* whose programs reserve terabytes of it */
+#ifndef CELLBLOCK_SANITIZED       /* whose programs reserve terabytes of it */
         /* Of each process. */
         {"data", RLIMIT_DATA, stand_in(plan, CONTROLLER_MEMORY, plan->memory_bytes)},
 #endif
