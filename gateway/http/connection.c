@@ -116,18 +116,27 @@ void connection_end_websocket(struct connection *connection) {
     begin_writing(connection);
 }
 
-/* Closes the socket now and tells the owner. */
+/* Tells the owner, who may ask what the peer has acknowledged, and closes the socket. */
 static void drop(struct connection *connection) {
     enum connection_state before = connection->state;
     set_state(connection, STATE_CLOSED);
     event_del(connection->readable);
     event_del(connection->writable);
-    close(connection->fd);
     if (before == STATE_HANDLER)
         request_tell_gone(connection->request);
     if (before == STATE_WEBSOCKET)
         ws_tell_gone(connection->ws);
     connection->ws = NULL;
+    close(connection->fd);
+}
+
+/* Likewise, and what the peer has not acknowledged is not sent any more: the owner may have counted
+ * it as lost, and say it again elsewhere. */
+static void drop_unsent(struct connection *connection) {
+    static const struct linger at_once = {.l_onoff = 1};
+    if (outbox_acknowledged(&connection->outbox) < connection->outbox.handed)
+        setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    drop(connection);
 }
 
 static void free_connection(struct connection *connection) {
@@ -305,7 +314,7 @@ static void time_out_websocket(struct connection *connection) {
  */
 static void finish_websocket(struct connection *connection) {
     if (ws_wants_input(connection->ws))
-        drop(connection);
+        drop_unsent(connection);
 }
 
 static const struct step steps[] = {
@@ -337,7 +346,7 @@ static void run(struct connection *connection) {
     if (connection->has_more)
         loop_timer_start(connection->kick, 0);
     if (connection->broken && connection->state != STATE_CLOSED)
-        drop(connection);
+        drop_unsent(connection);
 }
 
 static bool wants_input(const struct connection *connection) {

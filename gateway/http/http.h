@@ -32,6 +32,7 @@ struct http_limits {
     unsigned ws_fragments; /* of one message: 1009 */
     size_t ws_queue;       /* bytes queued towards one WebSocket: 1013 */
     int64_t ws_ping_ms;    /* a ping every so often, 0: none; a silent peer is not closed for it */
+    int64_t ws_dead_ms;    /* how long nothing of what is under way may be acknowledged: dropped */
     int64_t ws_close_ms;   /* how long the peer may take to answer a close */
 };
 
@@ -127,6 +128,13 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
  * queue above limits.ws_queue closes with 1013 and a reason that names the limit. After a close,
  * nothing is sent and 0 returned. */
 size_t ws_send(struct ws *ws, struct bytes *payload, bool binary);
+/* Bytes queued towards the peer, not taken by its socket yet. */
+size_t ws_queued(const struct ws *ws);
+/* Where in the stream to the peer the frame of the last ws_send ends; UINT64_MAX where it was not
+ * sent. The peer's TCP has acknowledged that frame whole when ws_acknowledged is no smaller; that
+ * may be asked until on_close returns. */
+uint64_t ws_position(const struct ws *ws);
+uint64_t ws_acknowledged(const struct ws *ws);
 /* Begins the closing handshake; on_close follows. reason may be NULL and is cut to 123 bytes at a
  * character. */
 void ws_close(struct ws *ws, uint16_t code, const char *reason);

@@ -3,6 +3,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -49,9 +53,12 @@ static void queue_piece(struct outbox *outbox, struct slice data, struct bytes *
 }
 
 int outbox_send(struct outbox *outbox, const struct piece *pieces, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        outbox->handed += pieces[i].data.size;
     ssize_t sent = outbox->queue ? 0 : send_pieces(outbox->fd, pieces, count);
     if (sent < 0)
         return (int)sent;
+    outbox->taken += (size_t)sent;
     for (size_t i = 0, skip = (size_t)sent; i < count; i++) {
         size_t size = pieces[i].data.size, done = skip < size ? skip : size;
         skip -= done;
@@ -69,8 +76,10 @@ ssize_t outbox_flush(struct outbox *outbox) {
     if (count > IOVECS_MAX)
         count = IOVECS_MAX;
     ssize_t sent = send_once(outbox->fd, iovecs, (size_t)count);
-    if (sent > 0)
+    if (sent > 0) {
         evbuffer_drain(outbox->queue, (size_t)sent);
+        outbox->taken += (size_t)sent;
+    }
     if (evbuffer_get_length(outbox->queue) == 0)
         outbox_finish(outbox);
     return sent;
@@ -78,6 +87,21 @@ ssize_t outbox_flush(struct outbox *outbox) {
 
 size_t outbox_size(const struct outbox *outbox) {
     return outbox->queue ? evbuffer_get_length(outbox->queue) : 0;
+}
+
+uint64_t outbox_acknowledged(const struct outbox *outbox) {
+    int unacknowledged; /* counts our FIN too */
+    if (ioctl(outbox->fd, SIOCOUTQ, &unacknowledged) < 0 ||
+        (uint64_t)unacknowledged > outbox->taken)
+        return 0;
+    return outbox->taken - (uint64_t)unacknowledged;
+}
+
+bool outbox_is_unheard(const struct outbox *outbox, int64_t for_ms) {
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    return getsockopt(outbox->fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > for_ms;
 }
 
 void outbox_finish(struct outbox *outbox) {

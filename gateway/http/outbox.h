@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/bytes.h"
@@ -15,6 +16,8 @@ struct evbuffer;
 struct outbox {
     int fd;                 /* borrowed */
     struct evbuffer *queue; /* NULL: nothing waits */
+    uint64_t handed;        /* bytes that outbox_send was ever given */
+    uint64_t taken;         /* of them, those that the socket has taken */
 };
 
 enum { PIECES_MAX = 4 };
@@ -31,4 +34,11 @@ int outbox_send(struct outbox *outbox, const struct piece *pieces, size_t count)
 ssize_t outbox_flush(struct outbox *outbox);
 /* Bytes that wait. */
 size_t outbox_size(const struct outbox *outbox);
+/* How many of the handed bytes the peer's TCP has acknowledged. The system still knows it when the
+ * connection was reset, timed out or half closed (seen), but not once fd is closed. Over a unix
+ * socket it is what the peer has read, or less. */
+uint64_t outbox_acknowledged(const struct outbox *outbox);
+/* Whether bytes are under way of which nothing at all was acknowledged for so long. A peer that
+ * reads nothing acknowledges all the same (tcp(7): TCP_INFO). */
+bool outbox_is_unheard(const struct outbox *outbox, int64_t for_ms);
 void outbox_finish(struct outbox *outbox);

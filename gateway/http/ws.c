@@ -26,6 +26,7 @@ struct ws {
     enum phase phase;
     bool paused;
     size_t needed;       /* ws_bytes_needed */
+    uint64_t position;   /* ws_position */
     uint16_t close_code; /* PHASE_CLOSING: why, in our own words */
     size_t close_reason_size;
     uint8_t close_reason[WS_CONTROL_MAX];
@@ -175,6 +176,8 @@ static void schedule_ping(struct ws *ws) {
 void ws_time_out(struct ws *ws) {
     if (ws->phase == PHASE_CLOSING)
         return connection_break(ws->connection);
+    if (outbox_is_unheard(&ws->connection->outbox, limits_of(ws)->ws_dead_ms))
+        return connection_break(ws->connection);
     /* What waits already will tell whether the peer is there. */
     if (outbox_size(&ws->connection->outbox) == 0)
         send_frame(ws, WS_OPCODE_PING, SLICE_LITERAL(""), NULL);
@@ -242,10 +245,12 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
 }
 
 size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
-    if (ws->phase != PHASE_OPEN)
+    ws->position = UINT64_MAX;
+    if (ws->phase != PHASE_OPEN || ws->connection->broken)
         return 0;
     size_t queued =
         send_frame(ws, binary ? WS_OPCODE_BINARY : WS_OPCODE_TEXT, bytes_slice(payload), payload);
+    ws->position = ws->connection->outbox.handed;
     if (queued > limits_of(ws)->ws_queue) {
         char reason[WS_CONTROL_MAX];
         snprintf(reason, sizeof reason, "more than ws_queue_bytes = %zu wait to be read",
@@ -253,6 +258,18 @@ size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
         begin_close(ws, WS_CODE_TRY_LATER, reason);
     }
     return queued;
+}
+
+size_t ws_queued(const struct ws *ws) {
+    return outbox_size(&ws->connection->outbox);
+}
+
+uint64_t ws_position(const struct ws *ws) {
+    return ws->position;
+}
+
+uint64_t ws_acknowledged(const struct ws *ws) {
+    return outbox_acknowledged(&ws->connection->outbox);
 }
 
 void ws_close(struct ws *ws, uint16_t code, const char *reason) {

@@ -14,15 +14,26 @@ struct channels {
     struct jupyter *jupyter;
     struct ws *ws;
     struct kernel *kernel;
-    enum encoding encoding;
     char *session_id;
 };
 
-static void send_message(struct kernel_client *client, struct outgoing *outgoing) {
-    struct channels *channels = LIST_ENTRY(client, struct channels, client);
+static struct ws *ws_of(const struct kernel_client *client) {
+    return LIST_ENTRY(client, struct channels, client)->ws;
+}
+
+static uint64_t send_message(struct kernel_client *client, struct outgoing *outgoing) {
     bool binary;
-    struct bytes *payload = outgoing_encode(outgoing, channels->encoding, &binary);
-    ws_send(channels->ws, payload, binary);
+    struct bytes *payload = outgoing_encode(outgoing, client->encoding, &binary);
+    ws_send(ws_of(client), payload, binary);
+    return ws_position(ws_of(client));
+}
+
+static uint64_t acknowledged(struct kernel_client *client) {
+    return ws_acknowledged(ws_of(client));
+}
+
+static size_t queued(struct kernel_client *client) {
+    return ws_queued(ws_of(client));
 }
 
 /* 1000 is for what will not come back: a deleted kernel, and a socket whose place was taken
@@ -37,7 +48,7 @@ static void end(struct kernel_client *client, enum reason reason) {
 
 static int decode(struct channels *channels, struct slice payload, bool binary,
                   struct slice *buffers, struct msg *ret_msg, struct err *err) {
-    if (channels->encoding == ENCODING_V1 && binary)
+    if (channels->client.encoding == ENCODING_V1 && binary)
         return ws_v1_decode(payload, buffers, ret_msg, err);
     return binary ? ws_legacy_decode_binary(payload, buffers, ret_msg, err)
                   : ws_legacy_decode_text(payload, ret_msg, err);
@@ -79,13 +90,22 @@ static void on_message(void *context, struct slice payload, bool binary) {
     msg_header_finish(&header);
 }
 
+/* A client that closes with 1000 means it. Everything else may come back: a lost connection, 1001
+ * of a proxy that goes down, no code of jupyter_server when the browser's connection is lost, and
+ * what was closed here since it was too slow. */
 static void on_close(void *context, uint16_t code, struct slice reason) {
-    (void)code, (void)reason;
+    (void)reason;
     struct channels *channels = context;
     if (channels->kernel)
-        kernel_detach(channels->kernel, &channels->client);
+        kernel_detach(channels->kernel, &channels->client, code != 1000);
     mem_free(channels->session_id);
     mem_free(channels);
+}
+
+static void on_drained(void *context) {
+    struct channels *channels = context;
+    if (channels->kernel)
+        kernel_catch_up(channels->kernel, &channels->client);
 }
 
 /* Whether a comma-separated header offers the subprotocol. */
@@ -111,12 +131,17 @@ static void open_channels(struct jupyter *jupyter, struct http_request *request,
     channels->jupyter = jupyter;
     channels->session_id = session_id ? session_id : mem_strdup("");
     channels->kernel = kernel;
-    channels->client = (struct kernel_client){
-        .session_id = channels->session_id, .on_message = send_message, .on_end = end};
-    list_init(&channels->client.link);
     bool v1 = offers(http_request_header(request, "Sec-WebSocket-Protocol"), WS_V1_SUBPROTOCOL);
-    channels->encoding = v1 ? ENCODING_V1 : ENCODING_LEGACY;
-    struct ws_events events = {.on_message = on_message, .on_close = on_close, .context = channels};
+    channels->client = (struct kernel_client){.session_id = channels->session_id,
+                                              .encoding = v1 ? ENCODING_V1 : ENCODING_LEGACY,
+                                              .on_message = send_message,
+                                              .acknowledged = acknowledged,
+                                              .queued = queued,
+                                              .on_end = end};
+    struct ws_events events = {.on_message = on_message,
+                               .on_close = on_close,
+                               .on_drained = on_drained,
+                               .context = channels};
     channels->ws = ws_accept(request, v1 ? WS_V1_SUBPROTOCOL : NULL, NULL, 0, &events);
     kernel_attach(kernel, &channels->client);
 }

@@ -25,6 +25,7 @@ struct flood {
     int statm_fd;         /* proc_pid_statm(5) */
     size_t least;         /* bytes: the smallest size since a kernel was ended */
     struct kernel *worst; /* of one look */
+    struct kernel *keeper;
 };
 
 /* Bytes of the process in memory; 0 where the system does not tell. */
@@ -48,6 +49,22 @@ static void judge(void *context, struct kernel *kernel) {
         flood->worst = kernel;
 }
 
+static void find_keeper(void *context, struct kernel *kernel) {
+    struct flood *flood = context;
+    if (!flood->keeper || kernel->buffered_bytes > flood->keeper->buffered_bytes)
+        flood->keeper = kernel;
+}
+
+/* What is kept for clients that are gone is the first to go. */
+static size_t shed(struct flood *flood) {
+    flood->keeper = NULL;
+    kernels_each(flood->kernels, find_keeper, flood);
+    if (flood->keeper)
+        kernel_shed(flood->keeper);
+    malloc_trim(0); /* what is free, but kept for later, is not held */
+    return resident_bytes(flood);
+}
+
 static void look_for_worst(struct flood *flood, size_t held) {
     flood->worst = NULL;
     kernels_each(flood->kernels, judge, flood);
@@ -62,10 +79,8 @@ static void look_for_worst(struct flood *flood, size_t held) {
 static void look(void *context) {
     struct flood *flood = context;
     size_t limit = flood->context->params->gateway_memory_bytes, held = resident_bytes(flood);
-    if (held > limit) {
-        malloc_trim(0); /* what is free, but kept for later, is not held */
-        held = resident_bytes(flood);
-    }
+    if (held > limit)
+        held = shed(flood);
     if (held < flood->least)
         flood->least = held;
     if (held > limit)

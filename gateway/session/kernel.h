@@ -14,14 +14,20 @@
 #include "session/reasons.h"
 
 struct kernel;
+struct seat;
 
 /* A client of a kernel: a member of whatever a face keeps per connection. */
 struct kernel_client {
-    struct list link;
+    struct seat *seat;      /* the kernel's */
     const char *session_id; /* the client's own name for itself, "" where it gave none; borrowed */
-    /* A message for this client; encode it with outgoing_encode. The kernel must not be detached
-     * from within. */
-    void (*on_message)(struct kernel_client *client, struct outgoing *outgoing);
+    enum encoding encoding;
+    /* A message for this client, which outgoing_encode gives in its encoding. The kernel must not
+     * be detached from within. Returns where it ends in the stream to the client, UINT64_MAX where
+     * it is not sent. */
+    uint64_t (*on_message)(struct kernel_client *client, struct outgoing *outgoing);
+    /* How much of that stream is certain to have arrived, and how many bytes of it wait here. */
+    uint64_t (*acknowledged)(struct kernel_client *client);
+    size_t (*queued)(struct kernel_client *client);
     /* The kernel is gone for good, or a newer client of that session_id took this one's place: the
      * client is already detached. */
     void (*on_end)(struct kernel_client *client, enum reason reason);
@@ -47,10 +53,14 @@ const char *kernel_reason(const struct kernel *kernel);
  */
 json_t *kernel_parameters(const struct kernel *kernel);
 
-/* An attached client of the same session_id is told on_end(REASON_NONE) and detached first; what
- * is open under that session_id is answered to the new one. */
+/* An attached client of the same session_id is told on_end(REASON_NONE) and detached first. What
+ * it, or one that was lost, had not acknowledged is sent to the new one, and what is open under
+ * that session_id is answered to it. */
 void kernel_attach(struct kernel *kernel, struct kernel_client *client);
-void kernel_detach(struct kernel *kernel, struct kernel_client *client);
+/* comes_back: what follows is kept for its session_id. */
+void kernel_detach(struct kernel *kernel, struct kernel_client *client, bool comes_back);
+/* Nothing waits to be sent to the client any more. */
+void kernel_catch_up(struct kernel *kernel, struct kernel_client *client);
 
 /* Takes one message of an attached client: sent to the kernel at once, kept until the kernel is
  * ready, or ended with an error. Every request that has a reply gets one. */

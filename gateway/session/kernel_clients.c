@@ -17,34 +17,75 @@ int64_t kernel_last_activity_us(const struct kernel *kernel) {
 
 unsigned kernel_connections(const struct kernel *kernel) {
     unsigned count = 0;
-    for (const struct list *at = kernel->clients.next; at != &kernel->clients; at = at->next)
-        count++;
+    const struct seat *seat;
+    list_for_each (seat, &kernel->seats, link)
+        count += seat->client != NULL;
     return count;
 }
 
 /* The newest socket of a session_id wins: JupyterLab's server opens two at once, and the older one
  * is a zombie (contract 1.2). */
-static void replace_older(struct kernel *kernel, const char *session_id) {
-    struct kernel_client *older;
-    list_for_each (older, &kernel->clients, link) {
-        if (strcmp(older->session_id, session_id) != 0)
-            continue;
-        kernel_detach(kernel, older);
-        older->on_end(older, REASON_NONE);
+static void replace_older(struct kernel *kernel, struct seat *seat) {
+    struct kernel_client *older = seat->client;
+    seat_leave(kernel, seat);
+    older->seat = NULL;
+    older->on_end(older, REASON_NONE);
+}
+
+/* The seat that its session_id has already, or a new one. */
+static struct seat *find_seat(struct kernel *kernel, const char *session_id) {
+    struct seat *seat = *session_id ? seat_find(kernel, session_id) : NULL;
+    if (seat && seat->client)
+        replace_older(kernel, seat);
+    if (!seat) {
+        seat = seat_create(kernel, session_id);
+        if (*session_id)
+            pending_adopt(&kernel->pending, seat, session_id);
     }
+    return seat;
+}
+
+/* What somebody who comes in the middle could not know. The parent of the busy is what runs: pages
+ * take no state from a status that their own kernel_info_request caused (contract 1.2). */
+static void say_state(struct kernel *kernel, struct seat *seat) {
+    const struct request *request = pending_find_busy(&kernel->pending);
+    if (kernel->life == LIFE_DEAD)
+        kernel_say_status(kernel, seat, "dead", (struct slice){0});
+    else if (strcmp(kernel_execution_state(kernel), "busy") == 0)
+        kernel_say_status(kernel, seat, "busy",
+                          request ? slice_from_text(request->header) : (struct slice){0});
 }
 
 void kernel_attach(struct kernel *kernel, struct kernel_client *client) {
-    if (*client->session_id) {
-        replace_older(kernel, client->session_id);
-        pending_adopt(&kernel->pending, client, client->session_id);
-    }
-    list_append(&kernel->clients, &client->link);
-    if (kernel->life == LIFE_DEAD)
-        kernel_say_status(kernel, client, "dead", (struct slice){0});
+    struct seat *seat = find_seat(kernel, client->session_id);
+    seat->client = client;
+    client->seat = seat;
+    seat_catch_up(kernel, seat);
+    say_state(kernel, seat);
 }
 
-void kernel_detach(struct kernel *kernel, struct kernel_client *client) {
-    list_remove(&client->link);
-    pending_forget_client(&kernel->pending, client);
+void kernel_detach(struct kernel *kernel, struct kernel_client *client, bool comes_back) {
+    struct seat *seat = client->seat;
+    client->seat = NULL;
+    if (comes_back && *seat->session_id) {
+        seat_leave(kernel, seat);
+        kernel_on_absences(kernel);
+    } else
+        seat_destroy(kernel, seat);
+}
+
+void kernel_catch_up(struct kernel *kernel, struct kernel_client *client) {
+    seat_catch_up(kernel, client->seat);
+}
+
+void kernel_send_away(struct kernel *kernel, enum reason reason) {
+    struct seat *seat;
+    list_for_each (seat, &kernel->seats, link) {
+        struct kernel_client *client = seat->client;
+        seat_destroy(kernel, seat);
+        if (!client)
+            continue;
+        client->seat = NULL;
+        client->on_end(client, reason);
+    }
 }

@@ -90,10 +90,10 @@ static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_
 
 /* Who is to hear a message that belongs to request (NULL: to none that is open). */
 static bool find_receiver(const struct msg *msg, const struct request *request,
-                          struct kernel_client **ret_client) {
+                          struct seat **ret_seat) {
     bool is_for_all = msg->channel == MSG_IOPUB || !request || request->is_shared;
-    *ret_client = is_for_all ? NULL : request->client;
-    return is_for_all || request->client;
+    *ret_seat = is_for_all ? NULL : request->seat;
+    return is_for_all || request->seat;
 }
 
 /* A message that no client's queue can hold. */
@@ -104,8 +104,8 @@ static bool is_too_large(const struct kernel *kernel, const struct msg *msg,
 }
 
 /* What is heard in the place of such a message: on iopub words, else an answer that is an error. */
-static void say_too_large(struct kernel *kernel, struct kernel_client *client,
-                          const struct msg *msg, const struct msg_header *header) {
+static void say_too_large(struct kernel *kernel, struct seat *seat, const struct msg *msg,
+                          const struct msg_header *header) {
     const struct reason_entry *entry = reason_entry(REASON_output);
     char sentence[ERR_TEXT_MAX];
     snprintf(sentence, sizeof sentence,
@@ -116,26 +116,31 @@ static void say_too_large(struct kernel *kernel, struct kernel_client *client,
     cleanup_bytes struct bytes *content = is_published
                                               ? msg_content_stream("stderr", sentence)
                                               : msg_content_error_reply(entry->ename, sentence);
-    kernel_say(kernel, client, msg->channel, is_published ? "stream" : header->msg_type,
+    kernel_say(kernel, seat, msg->channel, is_published ? "stream" : header->msg_type,
                msg->parent_header, SLICE_LITERAL("{\"cellblock\":{\"reason\":\"output\"}}"),
                bytes_slice(content));
     kernel_complain(kernel, &kernel->left_out, sentence);
 }
 
+/* What its client must not miss, whatever else it misses. */
+static bool is_end(const struct msg *msg, const struct msg_header *header) {
+    return msg->channel != MSG_IOPUB || strcmp(header->msg_type, "status") == 0 ||
+           strcmp(header->msg_type, "error") == 0;
+}
+
 static void pass_on(struct kernel *kernel, const struct msg *msg, const struct msg_header *header,
                     const struct request *request) {
-    struct kernel_client *client;
-    if (!find_receiver(msg, request, &client))
+    struct seat *seat;
+    if (!find_receiver(msg, request, &seat))
         return;
     if (is_too_large(kernel, msg, header)) {
-        say_too_large(kernel, client, msg, header);
+        say_too_large(kernel, seat, msg, header);
         return;
     }
     struct outgoing outgoing = {.msg = msg, .header = header};
-    if (client)
-        client->on_message(client, &outgoing);
-    else
-        kernel_broadcast(kernel, &outgoing);
+    if (request && is_end(msg, header))
+        outgoing.asker = request->seat;
+    kernel_deliver(kernel, seat, &outgoing);
     outgoing_finish(&outgoing);
 }
 

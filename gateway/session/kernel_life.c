@@ -69,11 +69,7 @@ static void end(struct kernel *kernel) {
     kernels_hide(kernel->kernels, kernel);
     kernel->life = LIFE_ENDING;
     kernel_end_requests(kernel, REASON_deleted, reason_entry(REASON_deleted)->sentence);
-    struct kernel_client *client;
-    list_for_each (client, &kernel->clients, link) {
-        list_remove(&client->link);
-        client->on_end(client, REASON_deleted);
-    }
+    kernel_send_away(kernel, REASON_deleted);
     kernel_end_jail(kernel);
 }
 
@@ -414,8 +410,10 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     kernel->parameters = json_incref(start->parameters);
     kernel->deadline = loop_timer_create(context->loop, on_deadline, kernel);
     kernel->probe = loop_timer_create(context->loop, on_probe_timer, kernel);
+    kernel->arrivals = loop_timer_create(context->loop, kernel_on_arrivals, kernel);
+    kernel->absences = loop_timer_create(context->loop, kernel_on_absences, kernel);
     list_init(&kernel->waiters);
-    list_init(&kernel->clients);
+    list_init(&kernel->seats);
     list_init(&kernel->waiting);
     pending_init(&kernel->pending);
     kernel->last_activity_us = id_now_us();
@@ -424,10 +422,14 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
 }
 
 void kernel_destroy(struct kernel *kernel) {
-    assert(list_is_empty(&kernel->clients));
+    struct seat *seat;
+    list_for_each (seat, &kernel->seats, link)
+        seat_destroy(kernel, seat);
     drop_link(kernel);
     loop_timer_destroy(kernel->deadline);
     loop_timer_destroy(kernel->probe);
+    loop_timer_destroy(kernel->arrivals);
+    loop_timer_destroy(kernel->absences);
     kernel_drop_waiting(kernel);
     pending_finish(&kernel->pending);
     mem_free(kernel->fate.sentence);

@@ -1,9 +1,11 @@
 /* kernel_parts - what the files of one kernel share: how it starts and ends (kernel_life.c,
  * kernel_fate.c) and what passes through it (kernel_take.c, kernel_hear.c, kernel_say.c,
- * kernel_clients.c). Nobody else includes this. */
+ * kernel_clients.c, kernel_seats.c). Nobody else includes this. */
 #pragma once
 
 #include "base/text.h"
+#include "msg/build.h"
+#include "session/backlog.h"
 #include "session/ids.h"
 #include "session/kernel.h"
 #include "session/kernels.h"
@@ -56,6 +58,16 @@ struct waiting_message {
     uint8_t data[];
 };
 
+/* A client's place: it stays for a session_id whose client is gone. */
+struct seat {
+    struct list link;
+    char *session_id;             /* "": it goes with its client */
+    struct kernel_client *client; /* NULL: gone */
+    struct backlog backlog;
+    size_t look_at_bytes; /* of what was sent: then it is asked what has arrived */
+    int64_t gone_ms;
+};
+
 struct kernel {
     struct list link; /* of kernels->all */
     struct kernels *kernels;
@@ -84,7 +96,10 @@ struct kernel {
     bool shell_answered, iopub_answered, was_ready, starts_again;
     struct list waiters; /* for the end of a start, a restart or a deletion */
 
-    struct list clients;
+    struct list seats;
+    size_t buffered_bytes; /* unsent in all backlogs */
+    struct loop_timer *arrivals, *absences;
+    bool arrivals_watched;
     struct pending pending;
     struct list waiting; /* waiting_message, until LIFE_READY */
     size_t waiting_bytes;
@@ -140,14 +155,45 @@ void kernel_set_fate(struct kernel *kernel, enum reason reason, struct slice sen
  * wrong, its own end came first or not at all. */
 void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet);
 
+/* kernel_seats.c */
+/* The seat of session_id, without a client; NULL where there is none. */
+struct seat *seat_find(struct kernel *kernel, const char *session_id);
+struct seat *seat_create(struct kernel *kernel, const char *session_id);
+void seat_destroy(struct kernel *kernel, struct seat *seat);
+/* Its client is gone: what has not arrived waits for another; kernel_on_absences says how long. */
+void seat_leave(struct kernel *kernel, struct seat *seat);
+/* Sends to its client what waits, as far as there is room. */
+void seat_catch_up(struct kernel *kernel, struct seat *seat);
+/* Hands a message to everyone, or to one seat. */
+void kernel_deliver(struct kernel *kernel, struct seat *seat, struct outgoing *outgoing);
+/* Forgets half of what is kept for the absent, in the middle of it: memory is short. */
+void kernel_shed(struct kernel *kernel);
+/* Forgets seats that are empty too long, or one too many. */
+void kernel_on_absences(void *kernel);
+/* Asks what has arrived. */
+void kernel_on_arrivals(void *kernel);
+
+/* kernel_clients.c */
+void kernel_send_away(struct kernel *kernel, enum reason reason);
+
 /* kernel_say.c */
-void kernel_broadcast(struct kernel *kernel, struct outgoing *outgoing);
-/* Says a message in the kernel's name: to client, or to everyone where it is NULL. */
-void kernel_say(struct kernel *kernel, struct kernel_client *client, enum msg_channel channel,
+/* A message in the kernel's name. */
+struct said {
+    char date[MSG_DATE_SIZE], msg_id[ID_TEXT_SIZE];
+    struct msg_built built;
+    struct msg_header header;
+    struct outgoing outgoing;
+};
+void said_begin(struct said *said, const struct kernel *kernel, enum msg_channel channel,
+                const char *msg_type, struct slice parent_header, struct slice metadata,
+                struct slice content);
+void said_finish(struct said *said);
+/* Says it to one seat, or to everyone where it is NULL. */
+void kernel_say(struct kernel *kernel, struct seat *seat, enum msg_channel channel,
                 const char *msg_type, struct slice parent_header, struct slice metadata,
                 struct slice content);
 /* Likewise; parent_header may be empty. */
-void kernel_say_status(struct kernel *kernel, struct kernel_client *client, const char *state,
+void kernel_say_status(struct kernel *kernel, struct seat *seat, const char *state,
                        struct slice parent_header);
 /* One request's end (DESIGN rule 1): iopub error, reply with status "error", iopub idle; of these
  * what the kernel has not said itself. */

@@ -1,47 +1,56 @@
 /* kernel_say - what the gateway says itself: to clients in a kernel's name, and to the kernel. */
 #include "base/cleanup.h"
-#include "msg/build.h"
 #include "session/kernel_parts.h"
 
-void kernel_broadcast(struct kernel *kernel, struct outgoing *outgoing) {
-    struct kernel_client *client;
-    list_for_each (client, &kernel->clients, link)
-        client->on_message(client, outgoing);
-}
-
-void kernel_say(struct kernel *kernel, struct kernel_client *client, enum msg_channel channel,
+void said_begin(struct said *said, const struct kernel *kernel, enum msg_channel channel,
                 const char *msg_type, struct slice parent_header, struct slice metadata,
                 struct slice content) {
-    if (list_is_empty(&kernel->clients))
-        return;
-    char date[MSG_DATE_SIZE], msg_id[ID_TEXT_SIZE];
     uint8_t id[ID_BYTES];
     id_make(id);
-    id_format(id, msg_id);
-    msg_format_date(id_now_us(), date);
-    struct msg_origin origin = {
-        .msg_id = msg_id, .session = kernel->kernel_session, .username = "kernel", .date = date};
-    struct msg_built built =
-        msg_build(channel, msg_type, &origin, parent_header, metadata, content);
-    struct msg_header header = {.msg_id = msg_id,
-                                .msg_type = (char *)msg_type,
+    id_format(id, said->msg_id);
+    msg_format_date(id_now_us(), said->date);
+    struct msg_origin origin = {.msg_id = said->msg_id,
                                 .session = kernel->kernel_session,
                                 .username = "kernel",
-                                .version = "",
-                                .date = date};
-    struct outgoing outgoing = {.msg = &built.msg, .header = &header};
-    if (client)
-        client->on_message(client, &outgoing);
-    else
-        kernel_broadcast(kernel, &outgoing);
-    outgoing_finish(&outgoing);
-    msg_built_finish(&built);
+                                .date = said->date};
+    said->built = msg_build(channel, msg_type, &origin, parent_header, metadata, content);
+    said->header = (struct msg_header){.msg_id = said->msg_id,
+                                       .msg_type = (char *)msg_type,
+                                       .session = kernel->kernel_session,
+                                       .username = "kernel",
+                                       .version = "",
+                                       .date = said->date};
+    said->outgoing = (struct outgoing){.msg = &said->built.msg, .header = &said->header};
 }
 
-void kernel_say_status(struct kernel *kernel, struct kernel_client *client, const char *state,
+void said_finish(struct said *said) {
+    outgoing_finish(&said->outgoing);
+    msg_built_finish(&said->built);
+}
+
+/* asker: whose request it ends, if anybody's. */
+static void say(struct kernel *kernel, struct seat *seat, struct seat *asker,
+                enum msg_channel channel, const char *msg_type, struct slice parent_header,
+                struct slice metadata, struct slice content) {
+    struct said said;
+    if (list_is_empty(&kernel->seats))
+        return;
+    said_begin(&said, kernel, channel, msg_type, parent_header, metadata, content);
+    said.outgoing.asker = asker;
+    kernel_deliver(kernel, seat, &said.outgoing);
+    said_finish(&said);
+}
+
+void kernel_say(struct kernel *kernel, struct seat *seat, enum msg_channel channel,
+                const char *msg_type, struct slice parent_header, struct slice metadata,
+                struct slice content) {
+    say(kernel, seat, seat, channel, msg_type, parent_header, metadata, content);
+}
+
+void kernel_say_status(struct kernel *kernel, struct seat *seat, const char *state,
                        struct slice parent_header) {
     cleanup_bytes struct bytes *content = msg_content_status(state);
-    kernel_say(kernel, client, MSG_IOPUB, "status", parent_header, (struct slice){0},
+    kernel_say(kernel, seat, MSG_IOPUB, "status", parent_header, (struct slice){0},
                bytes_slice(content));
 }
 
@@ -53,16 +62,19 @@ void kernel_say_end(struct kernel *kernel, const struct request *request, enum r
     text_append_format(&metadata, "{\"cellblock\":{\"reason\":\"%s\"}}", entry->word);
     if (!request->replied && request->type->id == MSG_TYPE_execute_request) {
         cleanup_bytes struct bytes *error = msg_content_error(entry->ename, sentence);
-        kernel_say(kernel, NULL, MSG_IOPUB, "error", parent, text_slice(&metadata),
-                   bytes_slice(error));
+        say(kernel, NULL, request->seat, MSG_IOPUB, "error", parent, text_slice(&metadata),
+            bytes_slice(error));
     }
-    if (!request->replied && (request->client || request->is_shared)) {
+    if (!request->replied && (request->seat || request->is_shared)) {
         cleanup_bytes struct bytes *reply = msg_content_error_reply(entry->ename, sentence);
-        kernel_say(kernel, request->is_shared ? NULL : request->client, request->channel,
-                   request->type->reply, parent, text_slice(&metadata), bytes_slice(reply));
+        say(kernel, request->is_shared ? NULL : request->seat, request->seat, request->channel,
+            request->type->reply, parent, text_slice(&metadata), bytes_slice(reply));
     }
-    if (!request->idle)
-        kernel_say_status(kernel, NULL, "idle", parent);
+    if (!request->idle) {
+        cleanup_bytes struct bytes *idle = msg_content_status("idle");
+        say(kernel, NULL, request->seat, MSG_IOPUB, "status", parent, (struct slice){0},
+            bytes_slice(idle));
+    }
 }
 
 void kernel_end_requests(struct kernel *kernel, enum reason reason, const char *sentence) {

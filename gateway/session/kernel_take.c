@@ -66,13 +66,13 @@ void kernel_drop_waiting(struct kernel *kernel) {
 /* A kernel_info_request while a cell runs: the last answer, with a busy and an idle of its own.
  * Where the cell has failed the kernel answers, after it has aborted what is queued: AutoGen sends
  * its next cell behind that answer, which must not be aborted too. */
-static bool answer_from_cache(struct kernel *kernel, struct kernel_client *client,
-                              const struct msg *msg, const struct msg_type *type) {
+static bool answer_from_cache(struct kernel *kernel, struct seat *seat, const struct msg *msg,
+                              const struct msg_type *type) {
     if (type->id != MSG_TYPE_kernel_info_request || msg->channel != MSG_SHELL || !kernel->info ||
         kernel->life != LIFE_READY || !kernel->pending.executing)
         return false;
     kernel_say_status(kernel, NULL, "busy", msg->header);
-    kernel_say(kernel, client, MSG_SHELL, "kernel_info_reply", msg->header, (struct slice){0},
+    kernel_say(kernel, seat, MSG_SHELL, "kernel_info_reply", msg->header, (struct slice){0},
                bytes_slice(kernel->info));
     kernel_say_status(kernel, NULL, "idle", msg->header);
     return true;
@@ -124,7 +124,7 @@ static void judge(const struct kernel *kernel, const struct msg *msg, const stru
 }
 
 /* Ends at once what is not taken; what has no reply can only be told to the operator. */
-static void turn_down(struct kernel *kernel, struct kernel_client *client, const struct msg *msg,
+static void turn_down(struct kernel *kernel, struct seat *seat, const struct msg *msg,
                       const struct msg_type *type, const struct refusal *refusal) {
     if (!type->reply) {
         kernel_complain(kernel, &kernel->dropped, refusal->sentence);
@@ -132,7 +132,7 @@ static void turn_down(struct kernel *kernel, struct kernel_client *client, const
     }
     cleanup_mem char *header = mem_copy_text(msg->header.data, msg->header.size);
     struct request request = {
-        .type = type, .header = header, .client = client, .channel = msg->channel};
+        .type = type, .header = header, .seat = seat, .channel = msg->channel};
     kernel_say_end(kernel, &request, refusal->reason, refusal->sentence);
 }
 
@@ -161,14 +161,14 @@ void kernel_receive(struct kernel *kernel, struct kernel_client *client, const s
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     struct refusal refusal;
     kernel->last_activity_us = id_now_us();
-    if (msg->channel == MSG_IOPUB || answer_from_cache(kernel, client, msg, type))
+    if (msg->channel == MSG_IOPUB || answer_from_cache(kernel, client->seat, msg, type))
         return;
     judge(kernel, msg, type, &refusal);
     if (refusal.reason != REASON_NONE) {
-        turn_down(kernel, client, msg, type, &refusal);
+        turn_down(kernel, client->seat, msg, type, &refusal);
         return;
     }
-    pending_add(&kernel->pending, client, client->session_id, msg, header);
+    pending_add(&kernel->pending, client->seat, client->session_id, msg, header);
     send_on(kernel, msg, header);
     if (type->id == MSG_TYPE_shutdown_request)
         note_shutdown(kernel, msg);

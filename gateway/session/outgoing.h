@@ -1,5 +1,6 @@
 /* outgoing - one message on its way to clients: encoded at most once per encoding, however many
- * clients take it. */
+ * clients take it. Its one complication: a message that was kept is only there in the encoding in
+ * which it was kept, and is decoded when another is wanted. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +11,30 @@
 
 enum encoding { ENCODING_LEGACY, ENCODING_V1, ENCODING_COUNT };
 
-struct outgoing {
-    const struct msg *msg;
-    const struct msg_header *header;
-    struct bytes *encoded[ENCODING_COUNT];
-    bool binary[ENCODING_COUNT];
+struct decoded;
+
+/* The payload of a WebSocket frame. */
+struct frame {
+    struct bytes *payload;
+    enum encoding encoding;
+    bool binary;
 };
 
-/* The payload of a WebSocket frame, borrowed from outgoing (take a reference to keep it). */
+struct outgoing {
+    const struct msg *msg; /* NULL: see outgoing_msg */
+    const struct msg_header *header;
+    const void *asker; /* the seat whose request this message ends, if any */
+    struct bytes *encoded[ENCODING_COUNT];
+    bool binary[ENCODING_COUNT];
+    struct decoded *decoded;
+};
+
+/* A message that was kept as this frame, whose payload is referenced. */
+void outgoing_begin(struct outgoing *outgoing, const struct frame *frame);
+/* The message, and its header if ret_header is not NULL; NULL where a frame cannot be decoded: what
+ * a kernel says may be more than the legacy encoding's reader takes. */
+const struct msg *outgoing_msg(struct outgoing *outgoing, const struct msg_header **ret_header);
+/* The payload of a WebSocket frame, borrowed from outgoing (take a reference to keep it); NULL
+ * where outgoing_msg is. */
 struct bytes *outgoing_encode(struct outgoing *outgoing, enum encoding encoding, bool *ret_binary);
 void outgoing_finish(struct outgoing *outgoing);

@@ -93,16 +93,15 @@ static struct request *find_same(const struct pending *pending, const char *key,
     return request && slice_equal(slice_from_text(request->header), header) ? request : NULL;
 }
 
-struct request *pending_add(struct pending *pending, struct kernel_client *client,
-                            const char *session_id, const struct msg *msg,
-                            const struct msg_header *header) {
+struct request *pending_add(struct pending *pending, struct seat *seat, const char *session_id,
+                            const struct msg *msg, const struct msg_header *header) {
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     if (!type->reply)
         return NULL;
     char *key = key_of(header);
     struct request *same = find_same(pending, key, msg->header);
     if (same) {
-        same->is_shared |= same->client != client;
+        same->is_shared |= same->seat != seat;
         mem_free(key);
         return same;
     }
@@ -111,7 +110,7 @@ struct request *pending_add(struct pending *pending, struct kernel_client *clien
     request->type = type;
     request->header = mem_copy_text(msg->header.data, msg->header.size);
     request->session_id = *session_id ? mem_strdup(session_id) : NULL;
-    request->client = client;
+    request->seat = seat;
     request->channel = msg->channel;
     list_append(&pending->requests, &request->link);
     join_key(pending, request);
@@ -186,19 +185,27 @@ void pending_note_error(struct pending *pending, struct request *oldest) {
     count(pending, oldest, 1);
 }
 
-/* -- clients ---------------------------------------------------------------------------------- */
+/* -- seats ------------------------------------------------------------------------------------ */
 
-void pending_forget_client(struct pending *pending, const struct kernel_client *client) {
+const struct request *pending_find_busy(const struct pending *pending) {
     struct request *request;
     list_for_each (request, &pending->requests, link)
-        if (request->client == client)
-            request->client = NULL;
+        if (is_busy(request))
+            return request;
+    return NULL;
 }
 
-void pending_adopt(struct pending *pending, struct kernel_client *client, const char *session_id) {
+void pending_forget_seat(struct pending *pending, const struct seat *seat) {
+    struct request *request;
+    list_for_each (request, &pending->requests, link)
+        if (request->seat == seat)
+            request->seat = NULL;
+}
+
+void pending_adopt(struct pending *pending, struct seat *seat, const char *session_id) {
     struct request *request;
     list_for_each (request, &pending->requests, link) {
         if (request->session_id && strcmp(request->session_id, session_id) == 0)
-            request->client = client;
+            request->seat = seat;
     }
 }

@@ -12,7 +12,7 @@
 #include "msg/msg.h"
 #include "msg/types.h"
 
-struct kernel_client;
+struct seat;
 
 struct request {
     struct list link;
@@ -20,10 +20,10 @@ struct request {
     struct request *younger;  /* the next one of that key */
     struct request *youngest; /* the last one of that key; kept by the oldest alone */
     const struct msg_type *type;
-    char *header;                 /* the client's header object: parent of a synthesised end */
-    char *session_id;             /* whose it is when its socket comes back; NULL: nobody's */
-    struct kernel_client *client; /* NULL once it left */
-    bool is_shared;               /* another client sent the same header: a reply is for all */
+    char *header;      /* the client's header object: parent of a synthesised end */
+    char *session_id;  /* whose it is when its seat comes back; NULL: nobody's */
+    struct seat *seat; /* NULL once it left */
+    bool is_shared;    /* another client sent the same header: a reply is for all */
     enum msg_channel channel;
     bool busy, failed, replied, idle;
 };
@@ -40,11 +40,10 @@ struct pending {
 void pending_init(struct pending *pending);
 void pending_finish(struct pending *pending);
 
-/* Remembers a request of client that is about to be sent; NULL where msg_type has no reply. The
+/* Remembers a request of seat that is about to be sent; NULL where msg_type has no reply. The
  * very same header again is the same request, which comes back. */
-struct request *pending_add(struct pending *pending, struct kernel_client *client,
-                            const char *session_id, const struct msg *msg,
-                            const struct msg_header *header);
+struct request *pending_add(struct pending *pending, struct seat *seat, const char *session_id,
+                            const struct msg *msg, const struct msg_header *header);
 void pending_remove(struct pending *pending, struct request *request);
 
 /* The oldest open request that parent names, or NULL. */
@@ -59,7 +58,10 @@ void pending_note_idle(struct pending *pending, struct request *oldest);
 /* This one ends nothing, but an error is the last that comes of a cell. */
 void pending_note_error(struct pending *pending, struct request *oldest);
 
-/* The client leaves: its requests stay, and are nobody's until its session_id comes back. */
-void pending_forget_client(struct pending *pending, const struct kernel_client *client);
-/* A client of that session_id came (back): what is open is its own. */
-void pending_adopt(struct pending *pending, struct kernel_client *client, const char *session_id);
+/* What keeps the kernel busy, or NULL. */
+const struct request *pending_find_busy(const struct pending *pending);
+
+/* The seat goes: its requests stay, and are nobody's until its session_id comes back. */
+void pending_forget_seat(struct pending *pending, const struct seat *seat);
+/* There is a seat of that session_id (again): what is open is its own. */
+void pending_adopt(struct pending *pending, struct seat *seat, const char *session_id);

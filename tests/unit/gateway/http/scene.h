@@ -45,6 +45,7 @@ static const struct http_limits roomy = {
     .ws_fragments = 1000,
     .ws_queue = 8 << 20,
     .ws_ping_ms = 30000,
+    .ws_dead_ms = 30000,
     .ws_close_ms = 30000,
 };
 

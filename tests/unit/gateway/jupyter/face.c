@@ -82,6 +82,19 @@ size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
     return 0;
 }
 
+size_t ws_queued(const struct ws *ws) {
+    (void)ws;
+    return 0;
+}
+
+uint64_t ws_position(const struct ws *ws) {
+    return ws->code ? UINT64_MAX : ws->sent.size;
+}
+
+uint64_t ws_acknowledged(const struct ws *ws) {
+    return ws->sent.size - ws->unacknowledged;
+}
+
 void ws_close(struct ws *ws, uint16_t code, const char *reason) {
     if (ws->code)
         return;

@@ -40,7 +40,8 @@ struct ws {
     char *subprotocol;
     struct text sent; /* "text " or "binary ", and the payload, a line each */
     unsigned count;
-    int code; /* of ws_close; 0: open */
+    size_t unacknowledged; /* bytes of sent */
+    int code;              /* of ws_close; 0: open */
     char reason[128];
 };
 

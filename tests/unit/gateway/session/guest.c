@@ -18,35 +18,48 @@ static char *gist_of(const json_t *content) {
     return value ? value : mem_strdup("");
 }
 
-static void note(struct guest *guest, const struct outgoing *outgoing) {
-    const struct msg *msg = outgoing->msg;
+static void note(struct guest *guest, struct outgoing *outgoing) {
+    const struct msg_header *header;
+    const struct msg *msg = outgoing_msg(outgoing, &header);
+    assert_non_null(msg);
     struct msg_header parent;
     struct err err;
     assert_int_equal(msg_header_parse(msg->parent_header, &parent, &err), 0);
     json_t *content = json_loadb((const char *)msg->content.data, msg->content.size, 0, NULL);
     char *gist = gist_of(content), *evalue = copy_member(content, "evalue");
     text_append_format(&guest->log, "%s %s%s%s %s\n", msg_channel_name(msg->channel),
-                       outgoing->header->msg_type, *gist ? ":" : "", gist,
+                       header->msg_type, *gist ? ":" : "", gist,
                        *parent.msg_id ? parent.msg_id : "-");
     if (evalue) {
         mem_free(guest->evalue);
         guest->evalue = evalue;
     }
-    snprintf(guest->session, sizeof guest->session, "%s", outgoing->header->session);
+    snprintf(guest->session, sizeof guest->session, "%s", header->session);
     text_append(&guest->seen_metadata, msg->metadata);
     mem_free(gist);
     json_decref(content);
     msg_header_finish(&parent);
 }
 
-static void on_message(struct kernel_client *client, struct outgoing *outgoing) {
+static uint64_t on_message(struct kernel_client *client, struct outgoing *outgoing) {
     struct guest *guest = LIST_ENTRY(client, struct guest, client);
     bool binary;
     assert_int_equal(guest->ended, 0);
     assert_non_null(outgoing_encode(outgoing, ENCODING_V1, &binary));
     assert_non_null(outgoing_encode(outgoing, ENCODING_LEGACY, &binary));
-    guest->heard++;
+    if (guest->is_closing)
+        return UINT64_MAX;
     note(guest, outgoing);
+    return ++guest->heard;
+}
+
+static uint64_t acknowledged(struct kernel_client *client) {
+    const struct guest *guest = LIST_ENTRY(client, struct guest, client);
+    return guest->heard - guest->unheard;
+}
+
+static size_t queued(struct kernel_client *client) {
+    return LIST_ENTRY(client, struct guest, client)->queued;
 }
 
 static void on_end(struct kernel_client *client, enum reason reason) {
@@ -59,15 +72,22 @@ static void on_end(struct kernel_client *client, enum reason reason) {
 void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id) {
     *guest = (struct guest){.kernel = kernel};
     snprintf(guest->session_id, sizeof guest->session_id, "%s", session_id);
-    guest->client = (struct kernel_client){
-        .session_id = guest->session_id, .on_message = on_message, .on_end = on_end};
-    list_init(&guest->client.link);
+    guest->client = (struct kernel_client){.session_id = guest->session_id,
+                                           .on_message = on_message,
+                                           .acknowledged = acknowledged,
+                                           .queued = queued,
+                                           .on_end = on_end};
     kernel_attach(kernel, &guest->client);
+}
+
+void guest_leave(struct guest *guest) {
+    kernel_detach(guest->kernel, &guest->client, true);
+    guest->kernel = NULL;
 }
 
 void guest_finish(struct guest *guest) {
     if (guest->kernel)
-        kernel_detach(guest->kernel, &guest->client);
+        kernel_detach(guest->kernel, &guest->client, false);
     guest->kernel = NULL;
     guest_forget_log(guest);
     text_finish(&guest->seen_metadata);

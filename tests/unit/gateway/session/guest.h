@@ -10,6 +10,9 @@ struct guest {
     char session_id[64];
     struct text log;
     unsigned heard;            /* messages */
+    unsigned unheard;          /* how many of them its TCP has not acknowledged */
+    size_t queued;             /* bytes that wait for it */
+    bool is_closing;           /* nothing is sent to it any more */
     int ended;                 /* calls of on_end */
     enum reason reason;        /* of the last one */
     char session[512];         /* of the last message's header */
@@ -19,7 +22,9 @@ struct guest {
 
 /* session_id "" is none. */
 void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id);
-/* Leaves, where it has not been sent away, and forgets. */
+/* Its connection is lost. */
+void guest_leave(struct guest *guest);
+/* Leaves for good, where it has not been sent away, and forgets. */
 void guest_finish(struct guest *guest);
 /* Sends a message with an empty content; the header's session is "s-" and the guest's session_id.
  */

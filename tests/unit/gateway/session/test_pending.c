@@ -9,12 +9,16 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "session/kernel.h"
 #include "session/pending.h"
+
+/* Stands for the kernel's, into which nothing here looks. */
+struct seat {
+    int nothing;
+};
 
 struct scene {
     struct pending pending;
-    struct kernel_client one, two;
+    struct seat one, two;
 };
 
 static void begin(struct scene *scene) {
@@ -32,14 +36,14 @@ static void end(struct scene *scene) {
 }
 
 /* A request whose header differs from others of its ids by tag. */
-static struct request *add(struct scene *scene, struct kernel_client *client, const char *msg_type,
+static struct request *add(struct scene *scene, struct seat *seat, const char *msg_type,
                            const char *msg_id, const char *tag) {
     char json[128];
     snprintf(json, sizeof json, "{\"msg_id\":\"%s\",\"tag\":\"%s\"}", msg_id, tag);
     struct msg msg = {.channel = MSG_SHELL, .header = slice_from_text(json)};
     struct msg_header header = {
         .msg_id = (char *)msg_id, .msg_type = (char *)msg_type, .session = "s"};
-    return pending_add(&scene->pending, client, client == &scene->one ? "one" : "", &msg, &header);
+    return pending_add(&scene->pending, seat, seat == &scene->one ? "one" : "", &msg, &header);
 }
 
 static struct request *find(struct scene *scene, const char *msg_id, const char *session) {
@@ -197,13 +201,13 @@ static void gives_a_session_id_back_what_is_its_own(void **state) {
     begin(&scene);
     struct request *a = add(&scene, &scene.one, "execute_request", "a", "");
     struct request *b = add(&scene, &scene.two, "execute_request", "b", "");
-    pending_forget_client(&scene.pending, &scene.one);
-    pending_forget_client(&scene.pending, &scene.two);
-    assert_null(a->client);
-    assert_null(b->client);
+    pending_forget_seat(&scene.pending, &scene.one);
+    pending_forget_seat(&scene.pending, &scene.two);
+    assert_null(a->seat);
+    assert_null(b->seat);
     pending_adopt(&scene.pending, &scene.two, "one");
-    assert_ptr_equal(a->client, &scene.two);
-    assert_null(b->client); /* it had no name */
+    assert_ptr_equal(a->seat, &scene.two);
+    assert_null(b->seat); /* it had no name */
     end(&scene);
 }
 
