@@ -1,6 +1,7 @@
 #include "filter.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>

@@ -177,6 +177,7 @@ static void call_absent(void) {
     need(syscall(SYS_clone3, NULL, 0) == -1 && errno == ENOSYS);
     need(syscall(SYS_clone, CLONE_THREAD | CLONE_NEWUSER, 0, 0, 0, 0) == -1 && errno == ENOSYS);
     need(ioctl(0, TIOCSTI, "x") == -1 && errno == ENOSYS);
+    need(ioctl(0, SIOCSIFFLAGS, "x") == -1 && errno == ENOSYS);
     need(prctl(PR_SET_DUMPABLE, 1) == -1 && errno == ENOSYS);
     need(prctl(PR_SET_PTRACER, 1) == -1 && errno == ENOSYS);
     need(system("true") != 0);
