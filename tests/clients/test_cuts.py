@@ -34,7 +34,7 @@ class Returning:
     def __init__(self, server, kernel_id, chance):
         self.server, self.kernel_id, self.chance = server, kernel_id, chance
         self.session_id = uuid.uuid4().hex
-        self.log, self.connections = [], 0
+        self.log, self.ends, self.connections = [], set(), 0
 
     def connect(self):
         self.connections += 1
@@ -44,23 +44,25 @@ class Returning:
     def read(self, channels, msg_id):
         """Whatever comes, to the end of msg_id or of the connection."""
         try:
-            while not is_over(self.log, msg_id):
-                self.log.append(channels.receive())
+            while not self.is_over():
+                message = channels.receive()
+                self.log.append(message)
+                if parent_of(message) == msg_id:
+                    self.ends.add(end_of(message))
         finally:
             channels.socket.shutdown()
+
+    def is_over(self):
+        return {"reply", "idle"} <= self.ends
 
     def run(self, code):
         channels = self.connect()
         msg_id = channels.execute(code)
-        while not is_over(self.log, msg_id):
+        while not self.is_over():
             with contextlib.suppress(*GONE):
                 self.read(channels or self.connect(), msg_id)
             channels = None
         return msg_id
-
-
-def is_over(log, msg_id):
-    return {"reply", "idle"} <= {end_of(m) for m in log[-100:] if parent_of(m) == msg_id}
 
 
 def check_exactly_once(log, msg_id, count):
