@@ -49,7 +49,8 @@ static uint64_t on_message(struct kernel_client *client, struct outgoing *outgoi
     assert_non_null(outgoing_encode(outgoing, ENCODING_LEGACY, &binary));
     if (guest->is_closing)
         return UINT64_MAX;
-    note(guest, outgoing);
+    if (!guest->keeps_no_log)
+        note(guest, outgoing);
     return ++guest->heard;
 }
 
@@ -70,7 +71,12 @@ static void on_end(struct kernel_client *client, enum reason reason) {
 }
 
 void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id) {
-    *guest = (struct guest){.kernel = kernel};
+    guest_attach_with(guest, kernel, session_id, 0);
+}
+
+void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *session_id,
+                       size_t bytes) {
+    *guest = (struct guest){.kernel = kernel, .queued = bytes};
     snprintf(guest->session_id, sizeof guest->session_id, "%s", session_id);
     guest->client = (struct kernel_client){.session_id = guest->session_id,
                                            .on_message = on_message,

@@ -9,10 +9,11 @@ struct guest {
     struct kernel *kernel; /* NULL while it is not attached */
     char session_id[64];
     struct text log;
-    unsigned heard;            /* messages */
-    unsigned unheard;          /* how many of them its TCP has not acknowledged */
-    size_t queued;             /* bytes that wait for it */
-    bool is_closing;           /* nothing is sent to it any more */
+    unsigned heard;   /* messages */
+    unsigned unheard; /* how many of them its TCP has not acknowledged */
+    size_t queued;    /* bytes that wait for it */
+    bool is_closing;  /* nothing is sent to it any more */
+    bool keeps_no_log;
     int ended;                 /* calls of on_end */
     enum reason reason;        /* of the last one */
     char session[512];         /* of the last message's header */
@@ -22,6 +23,9 @@ struct guest {
 
 /* session_id "" is none. */
 void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id);
+/* The same with so many bytes in its queue. */
+void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *session_id,
+                       size_t queued);
 /* Its connection is lost. */
 void guest_leave(struct guest *guest);
 /* Leaves for good, where it has not been sent away, and forgets. */

@@ -233,6 +233,9 @@ void rig_begin(struct rig *rig) {
                                   .grace_ms = RIG_LIMIT_MS,
                                   .session_pending_requests = 10000,
                                   .session_pending_bytes = 64 << 20,
+                                  .session_buffer_bytes = 64 << 20,
+                                  .session_buffer_ms = 3600000,
+                                  .session_buffers = 8,
                                   .ws_queue_bytes = 64 << 20};
     rig->spec = (struct spec){.name = "played", .number = 7};
     rig->loop = loop_create();
