@@ -8,71 +8,91 @@ import uuid
 import cutter
 import pytest
 import websocket
-from channels import Channels, end_of, parent_of
+from cellblock import wait_until
+from channels import PATIENCE_S, Channels, end_of, parent_of
 from rest import Rest
 
 SEED = 20261130
 CUTS = 60
-# So that frames are larger than segments, and one in a while than the window.
-NUMBERS = "import time\nfor i in range({count}):\n    print(i, '.' * (i * 37 % 900), flush=True)\n"
-PAUSE = "    time.sleep(0.001)\n"
+NUMBERS = 2000
 GONE = (OSError, websocket.WebSocketException)
+
+
+def line(number):
+    """Of any length, so that some frames are larger than the proxy's window."""
+    return f"{number} {'.' * (number * 37 % 900)}\n"
+
+
+def print_lines(count, pause_s=0):
+    return (
+        f"import time\nfor i in range({count}):\n"
+        f"    print(i, '.' * (i * 37 % 900), flush=True)\n    time.sleep({pause_s})\n"
+    )
 
 
 @pytest.fixture
 def kernel(rest):
     kernel_id = rest.start_kernel()
-    with contextlib.closing(Channels(rest.server, kernel_id)) as channels:
-        channels.run("1")
+    rest.await_state(kernel_id, "idle")
     yield kernel_id
     rest.end_kernel(kernel_id)
 
 
 class Returning:
-    """A client that connects again, in any encoding, until it has seen the end of its request."""
+    """A client of one cell that connects again, in any encoding, until it has seen the end."""
 
-    def __init__(self, server, kernel_id, chance):
-        self.server, self.kernel_id, self.chance = server, kernel_id, chance
+    def __init__(self, server, kernel_id, chance=None):
+        self.server, self.kernel_id = server, kernel_id
+        self.chance = chance or random.Random(SEED)
         self.session_id = uuid.uuid4().hex
-        self.log, self.ends, self.connections = [], set(), 0
+        self.msg_id, self.log, self.ends, self.connections = None, [], set(), 0
+
+    def is_over(self):
+        return {"reply", "idle"} <= self.ends
 
     def connect(self):
         self.connections += 1
         encoding = self.chance.choice(["legacy", "v1"])
         return Channels(self.server, self.kernel_id, encoding, self.session_id)
 
-    def read(self, channels, msg_id):
-        """Whatever comes, to the end of msg_id or of the connection."""
-        try:
+    def read(self, channels):
+        """Whatever comes, to the end of the cell or of the connection."""
+        with contextlib.suppress(*GONE):
             while not self.is_over():
                 message = channels.receive()
                 self.log.append(message)
-                if parent_of(message) == msg_id:
+                if parent_of(message) == self.msg_id:
                     self.ends.add(end_of(message))
-        finally:
-            channels.socket.shutdown()
+        channels.cut()
 
-    def is_over(self):
-        return {"reply", "idle"} <= self.ends
-
-    def run(self, code):
+    def begin(self, code):
+        """Reads to the first loss of the connection."""
         channels = self.connect()
-        msg_id = channels.execute(code)
+        self.msg_id = channels.execute(code)
+        self.read(channels)
+
+    def go_on(self):
         while not self.is_over():
             with contextlib.suppress(*GONE):
-                self.read(channels or self.connect(), msg_id)
-            channels = None
-        return msg_id
+                self.read(self.connect())
 
+    def messages(self, kind):
+        ours = (m for m in self.log if parent_of(m) == self.msg_id)
+        return [m for m in ours if m["header"]["msg_type"] == kind]
 
-def check_exactly_once(log, msg_id, count):
-    ids = [m["header"]["msg_id"] for m in log]
-    assert len(ids) == len(set(ids)), "a message came twice"
-    ours = [m for m in log if parent_of(m) == msg_id]
-    kinds = [m["header"]["msg_type"] for m in ours]
-    assert kinds.count("execute_input") == 1 and kinds.count("execute_reply") == 1
-    text = "".join(m["content"]["text"] for m in ours if m["header"]["msg_type"] == "stream")
-    assert text == "".join(f"{i} {'.' * (i * 37 % 900)}\n" for i in range(count))
+    def text(self, name="stdout"):
+        contents = (m["content"] for m in self.messages("stream"))
+        return "".join(content["text"] for content in contents if content["name"] == name)
+
+    def check_nothing_twice(self):
+        ids = [m["header"]["msg_id"] for m in self.log]
+        assert len(ids) == len(set(ids)), "a message came twice"
+        assert len(self.messages("execute_reply")) == 1
+
+    def check_exactly_once(self, count):
+        self.check_nothing_twice()
+        assert len(self.messages("execute_input")) == 1
+        assert self.text() == "".join(map(line, range(count)))
 
 
 def make_cuts(chance, kinds, count):
@@ -81,17 +101,103 @@ def make_cuts(chance, kinds, count):
     return [cutter.Cut(chance.choice(kinds), chance.choice(sizes)()) for _ in range(count)]
 
 
-@pytest.mark.parametrize("kinds", [cutter.KINDS, ("reset",), ("end",), ("silence",)])
-@pytest.mark.parametrize("pace", ["slow", "at once"])
-def test_every_number_once(serve, kernel, kinds, pace):
-    chance = random.Random(f"{SEED} {kinds} {pace}")
-    count = 2000
-    code = NUMBERS.format(count=count) + (PAUSE if pace == "slow" else "")
+@pytest.mark.parametrize(
+    ("kinds", "pause_s"),
+    [(cutter.KINDS, 0.001), (cutter.KINDS, 0), *(((kind,), 0) for kind in cutter.KINDS)],
+)
+def test_every_line_once(serve, kernel, kinds, pause_s):
+    chance = random.Random(f"{SEED} {kinds} {pause_s}")
     cuts = [cutter.Cut(kinds[0], 5000), *make_cuts(chance, kinds, CUTS)]
     with cutter.Cutter(serve, cuts) as proxy:
         client = Returning(proxy, kernel, chance)
-        msg_id = client.run(code)
-        assert len(proxy.done) >= CUTS // 2, "most of the cuts were in the middle of it"
-        assert any(proxy.done), "no cut was within a frame"
+        client.begin(print_lines(NUMBERS, pause_s))
+        client.go_on()
     print(f"{client.connections} connections, {len(proxy.done)} cuts, {sum(proxy.done)} in frames")
-    check_exactly_once(client.log, msg_id, count)
+    assert len(proxy.done) >= CUTS // 2, "most of the cuts were in the middle of it"
+    assert any(proxy.done), "no cut was within a frame"
+    client.check_exactly_once(NUMBERS)
+
+
+@pytest.fixture
+def quick(start_serve, kernels):
+    """A server that soon finds a dead link, and keeps little."""
+    options = ("--ws-ping-ms=100ms", "--ws-dead-ms=1s", "--session-buffer-bytes=1MiB")
+    return start_serve(*options, kernels=kernels)
+
+
+def test_a_link_that_is_silent(quick):
+    """It counts as lost when nothing is acknowledged any more; a client that only does not read, and
+    so answers no ping, stays."""
+    rest = Rest(quick)
+    kernel_id = rest.start_kernel()
+    with (
+        Channels(quick, kernel_id) as reads_nothing,
+        cutter.Cutter(quick, [cutter.Cut("silence", 3000)]) as proxy,
+    ):
+        client = Returning(proxy, kernel_id)
+        client.begin(print_lines(30))
+        wait_until(lambda: rest.kernel(kernel_id)["connections"] == 1, PATIENCE_S, "one left")
+        client.go_on()
+        client.check_exactly_once(30)
+        reads_nothing.run("1")
+    rest.end_kernel(kernel_id)
+
+
+def test_more_than_is_kept(quick):
+    """Head, tail, and words at the place that lacks; the ends are there in any case."""
+    rest = Rest(quick)
+    kernel_id, count = rest.start_kernel(), 20000
+    with cutter.Cutter(quick, [cutter.Cut("reset", 3000)]) as proxy:
+        client = Returning(proxy, kernel_id)
+        client.begin(print_lines(count))
+        rest.await_state(kernel_id, "busy")
+        rest.await_state(kernel_id, "idle")
+        client.go_on()
+    client.check_nothing_twice()
+    (marker,) = [m for m in client.messages("stream") if m["content"]["name"] == "stderr"]
+    missing = marker["metadata"]["cellblock"]["missing"]
+    assert f"{missing['messages']} messages" in marker["content"]["text"]
+    assert "session_buffer_bytes is 1048576" in marker["content"]["text"]
+    whole, there = "".join(map(line, range(count))), client.text()
+    assert len(there) < 2 << 20 and len(whole) - len(there) < missing["bytes"] < 10 * len(whole)
+    place = client.log.index(marker)
+    head = [m for m in client.log[:place] if m in client.messages("stream")]
+    head = "".join(m["content"]["text"] for m in head)
+    assert head and whole.startswith(head) and whole.endswith(there[len(head) :])
+    assert there.endswith(line(count - 1))
+    rest.end_kernel(kernel_id)
+
+
+def test_a_page_that_comes_in_the_middle(serve, kernel):
+    """It is told Busy at once, by a status of the running cell, and its own question is answered
+    while the cell runs. Its next cell runs."""
+    with Channels(serve, kernel, session_id="before") as before:
+        cell = before.execute("input()", allow_stdin=True)
+        asked = before.until_kind("input_request", cell)
+        with Channels(serve, kernel, session_id="reloaded") as page:
+            status = page.until_kind("status", cell)
+            assert status["content"]["execution_state"] == "busy"
+            assert status["parent_header"]["msg_type"] == "execute_request"
+            assert page.kernel_info().content["status"] == "ok"
+            assert serve_state(serve, kernel) == "busy"
+            following = page.execute("6 * 7")
+            before.send("input_reply", {"value": ""}, "stdin", parent_header=asked["header"])
+            assert page.answer(following).text == "42"
+
+
+def serve_state(server, kernel_id):
+    return Rest(server).kernel(kernel_id)["execution_state"]
+
+
+def test_what_a_client_that_left_for_good_does_not_get(serve, kernel):
+    """1000 says that it will not come back."""
+    with Channels(serve, kernel, session_id="polite") as client:
+        msg_id = client.execute("print(1)\ninput()", allow_stdin=True)
+        client.until_kind("input_request", msg_id)
+    with Channels(serve, kernel) as other:
+        Rest(serve).post(f"/api/kernels/{kernel}/interrupt")
+        other.until_kind("error", msg_id)
+        other.run("1")
+    with Channels(serve, kernel, session_id="polite") as again:
+        again.run("2")
+        assert msg_id not in [parent_of(m) for m in again.log]

@@ -3,12 +3,14 @@ goes through it, and what it reads of our answers it reads strictly."""
 
 import contextlib
 import os
+import random
 import secrets
 import signal
 import subprocess
 import sys
 import time
 
+import cutter
 import kernelspecs
 import peer
 import pytest
@@ -27,7 +29,7 @@ PARAMETERS = '{"limits": {"open_files": 555}, "labels": {"owner": "lab"}}'
 class JupyterServer:
     """A running jupyter_server whose kernels are a gateway's."""
 
-    def __init__(self, folder, gateway_url, token):
+    def __init__(self, folder, gateway_url, token, *options):
         self.token = secrets.token_hex(24)
         self.port = peer.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -41,6 +43,7 @@ class JupyterServer:
             "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={folder}",
+            *options,
         ]
         self.log_path = folder / "log"
         with open(self.log_path, "wb") as log:
@@ -167,6 +170,27 @@ def test_interrupt(lab, lab_rest, session):
         channels.until_kind("stream", msg_id)
         assert lab_rest.post(f"/api/kernels/{kernel_id}/interrupt").status_code == 204
         assert channels.answer(msg_id).content["ename"] == "KeyboardInterrupt"
+
+
+def test_cuts_between_it_and_the_gateway(serve, tmp_path):
+    """JupyterLab's own link stays; its server connects again, and nothing is lost or repeated."""
+    chance, count = random.Random(20261130), 1500
+    cuts = [cutter.Cut(chance.choice(cutter.KINDS), chance.randrange(300, 30000)) for _ in range(12)]
+    code = f"import time\nfor i in range({count}):\n    print(i, flush=True)\n    time.sleep(0.002)"
+    quick = "--GatewayClient.gateway_retry_interval=0.1"
+    with cutter.Cutter(serve, cuts) as proxy:
+        lab = JupyterServer(tmp_path, proxy.url, serve.token, quick)
+        try:
+            kernel_id = Rest(lab).start_kernel()
+            with Channels(lab, kernel_id, session_id="lab") as channels:
+                answer = channels.run(code)
+            Rest(lab).end_kernel(kernel_id)
+        finally:
+            lab.stop()
+    assert answer.text == "".join(f"{i}\n" for i in range(count))
+    assert answer.content["status"] == "ok" and answer.states[-1] == "idle"
+    assert answer.kinds.count("execute_input") == 1
+    assert len(proxy.done) == len(cuts)
 
 
 def test_a_kernel_that_is_gone(serve, lab_rest, session):

@@ -57,6 +57,7 @@ struct scene {
     struct text trace;            /* what the owner was told: words separated by blanks */
     struct http_request *waiting; /* of /wait and /stream */
     struct ws *ws;                /* the last one that was accepted */
+    uint64_t arrived;             /* ws_acknowledged at its end */
     struct bytes *chunk;          /* of /large */
     int descriptors;              /* open before the scene began */
     int64_t memory;
@@ -130,6 +131,7 @@ static inline void note_close(void *context, uint16_t code, struct slice reason)
     assert_int_equal(ws_send(side->ws, late, false), 0); /* harmless, even here */
     ws_close(side->ws, 1000, NULL);
     ws_pause(side->ws, false);
+    scene->arrived = ws_acknowledged(side->ws);
     if (scene->ws == side->ws)
         scene->ws = NULL;
     mem_free(side);
