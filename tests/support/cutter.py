@@ -84,7 +84,7 @@ class Frames:
 @dataclasses.dataclass
 class Cut:
     kind: str
-    after_bytes: int
+    after_bytes: int  # at least one
 
 
 class Cutter:
