@@ -142,8 +142,8 @@ def quick(start_serve, kernels):
 
 
 def test_a_link_that_is_silent(quick):
-    """It counts as lost when nothing is acknowledged any more; a client that only does not read, and
-    so answers no ping, stays."""
+    """It counts as lost when nothing is acknowledged any more; a client that only does not read, so
+    that it answers no ping, stays."""
     rest = Rest(quick)
     kernel_id = rest.start_kernel()
     with (

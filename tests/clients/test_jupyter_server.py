@@ -175,7 +175,8 @@ def test_interrupt(lab, lab_rest, session):
 def test_cuts_between_it_and_the_gateway(serve, tmp_path):
     """JupyterLab's own link stays; its server connects again, and nothing is lost or repeated."""
     chance, count = random.Random(20261130), 1500
-    cuts = [cutter.Cut(chance.choice(cutter.KINDS), chance.randrange(300, 30000)) for _ in range(12)]
+    kinds = chance.choices(cutter.KINDS, k=12)
+    cuts = [cutter.Cut(kind, chance.randrange(300, 30000)) for kind in kinds]
     code = f"import time\nfor i in range({count}):\n    print(i, flush=True)\n    time.sleep(0.002)"
     quick = "--GatewayClient.gateway_retry_interval=0.1"
     with cutter.Cutter(serve, cuts) as proxy:
