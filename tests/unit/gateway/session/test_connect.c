@@ -62,7 +62,7 @@ static void begin(struct scene *scene, int type) {
     memset(scene, 0, sizeof *scene);
     rig_begin(&scene->rig);
     scene->rig.no_sockets = true;
-    scene->rig.params.launch_timeout_ms = 300;
+    scene->rig.params.launch_timeout_ms = 2000;
     strcpy(scene->folder, "/tmp/test-connect-XXXXXX");
     assert_non_null(mkdtemp(scene->folder));
     scene->kernel = rig_start(&scene->rig);
@@ -119,7 +119,7 @@ static void waits_for_a_listener_until_the_deadline(void **state) {
     (void)state;
     struct scene scene;
     begin(&scene, SOCK_STREAM);
-    expect_death(&scene, "300 ms (launch_timeout_ms)");
+    expect_death(&scene, "2000 ms (launch_timeout_ms)");
 }
 
 static void hears_that_connections_are_closed(void **state) {
@@ -137,7 +137,7 @@ static void hears_that_it_is_no_zeromq(void **state) {
     scene.greeting = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
                      "and more than a greeting of ZeroMQ, which has 64 bytes, would take";
     listen_all(&scene);
-    expect_death(&scene, "300 ms (launch_timeout_ms)"); /* it could be ZeroMQ 2 */
+    expect_death(&scene, "2000 ms (launch_timeout_ms)"); /* it could be ZeroMQ 2 */
 }
 
 static void gives_up_on_one_that_says_nothing(void **state) {
@@ -146,7 +146,7 @@ static void gives_up_on_one_that_says_nothing(void **state) {
     begin(&scene, SOCK_STREAM);
     scene.greeting = "";
     listen_all(&scene);
-    expect_death(&scene, "300 ms (launch_timeout_ms)");
+    expect_death(&scene, "2000 ms (launch_timeout_ms)");
 }
 
 /* Descriptors of files: nobody listens there, ever. */
@@ -158,7 +158,7 @@ static void takes_a_file_for_nobody(void **state) {
     path_of(&scene, 0, path);
     unlink(path);
     close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    expect_death(&scene, "300 ms (launch_timeout_ms)");
+    expect_death(&scene, "2000 ms (launch_timeout_ms)");
 }
 
 int main(void) {
