@@ -301,6 +301,37 @@ static void stays_flat(void **state) {
     end(&scene);
 }
 
+/* Session_ids without end, each lost in the middle: what is remembered of them is bounded. */
+static void stays_flat_under_clients_that_come_and_go(void **state) {
+    (void)state;
+    enum { ROUNDS = 300 };
+    struct scene scene;
+    begin(&scene);
+    scene.rig.params.session_buffers = 3;
+    scene.rig.params.session_buffer_bytes = 16 * 1024;
+    struct asked *cell = ask(&scene, &scene.other, "a");
+    scene.other.keeps_no_log = true;
+    int64_t after_first = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct guest guest;
+        char session_id[16];
+        snprintf(session_id, sizeof session_id, "%03d", round);
+        guest_attach(&guest, scene.kernel, session_id);
+        unsigned heard = scene.other.heard;
+        for (int i = 0; i < 10; i++)
+            played_print(scene.played, cell, "0123456789012345678901234567890123456789");
+        UNTIL(&scene.rig, scene.other.heard == heard + 10);
+        guest.unheard = 5;
+        guest_leave(&guest);
+        guest_finish(&guest);
+        if (round == ROUNDS / 10)
+            after_first = mem_live();
+    }
+    assert_int_equal(kernel_connections(scene.kernel), 2);
+    assert_true(mem_live() < after_first + 1000);
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_what_was_not_acknowledged_and_what_follows),
@@ -313,6 +344,7 @@ int main(void) {
         cmocka_unit_test(catches_up_in_steps),
         cmocka_unit_test(forgets_who_does_not_come_back),
         cmocka_unit_test(stays_flat),
+        cmocka_unit_test(stays_flat_under_clients_that_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
