@@ -22,10 +22,10 @@ struct flood {
     const struct kernels_context *context;
     struct loop_timer *timer;
     bool is_watching;
-    int statm_fd;         /* proc_pid_statm(5) */
-    size_t least;         /* bytes: the smallest size since a kernel was ended */
-    struct kernel *worst; /* of one look */
-    struct kernel *keeper;
+    int statm_fd;          /* proc_pid_statm(5) */
+    size_t least;          /* bytes: the smallest size since a kernel was ended */
+    struct kernel *worst;  /* of one look */
+    struct kernel *keeper; /* likewise: it keeps most for clients that are gone */
 };
 
 /* Bytes of the process in memory; 0 where the system does not tell. */

@@ -332,6 +332,31 @@ static void stays_flat_under_clients_that_come_and_go(void **state) {
     end(&scene);
 }
 
+/* Before the gateway ends a kernel for its size, it forgets what it keeps for the absent. */
+static void sheds_when_memory_is_short(void **state) {
+    (void)state;
+    enum { COUNT = 60, BYTES = 100000 };
+    struct scene scene;
+    begin(&scene);
+    char *words = mem_format("%0*d", BYTES, 0);
+    struct asked *cell = ask(&scene, &scene.lost, "a");
+    scene.other.keeps_no_log = true;
+    guest_leave(&scene.lost);
+    unsigned heard = scene.other.heard;
+    for (int i = 0; i < COUNT; i++)
+        played_print(scene.played, cell, words);
+    UNTIL(&scene.rig, scene.other.heard == heard + COUNT);
+    mem_free(words);
+    int64_t before = mem_live();
+    scene.rig.params.gateway_memory_bytes = 1;
+    UNTIL(&scene.rig, mem_live() < before - COUNT); /* an entry and its bytes each */
+    guest_finish(&scene.lost);
+    guest_attach(&scene.lost, scene.kernel, "lost");
+    assert_non_null(strstr(guest_log(&scene.lost), "are missing here"));
+    assert_true(is_state(scene.kernel, "idle"));
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_what_was_not_acknowledged_and_what_follows),
@@ -344,6 +369,7 @@ int main(void) {
         cmocka_unit_test(catches_up_in_steps),
         cmocka_unit_test(forgets_who_does_not_come_back),
         cmocka_unit_test(stays_flat),
+        cmocka_unit_test(sheds_when_memory_is_short),
         cmocka_unit_test(stays_flat_under_clients_that_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
