@@ -78,10 +78,15 @@ static void bind_all(void) {
         bind_port(port);
 }
 
-/* busy COUNT: changes the folder so often, then binds, then ends. */
+/* busy COUNT [NAME]: changes the folder so often, then binds, then ends. Binds only once the
+ * workspace has a folder NAME. */
 int probe_busy(char **argv) {
+    char path[128];
     if (change_folder(atoi(argv[1])) < 0)
         return 1;
+    snprintf(path, sizeof path, "/home/user/%s", argv[2] ? argv[2] : "");
+    while (access(path, F_OK) < 0)
+        usleep(1000);
     bind_all();
     return 0;
 }
