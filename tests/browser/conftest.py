@@ -3,6 +3,7 @@ page, a notebook and a kernel for each. Every test leaves a screenshot of how it
 
 import json
 import re
+import shutil
 
 import cellblock
 import pytest
@@ -99,6 +100,10 @@ def pytest_runtest_makereport(item):
     lab = getattr(item, "funcargs", {}).get("lab")
     if report.failed and lab:
         report.sections.append(("log of JupyterLab", lab.log()))
+
+
+def pytest_sessionstart():
+    shutil.rmtree(SCREENS, ignore_errors=True)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,7 +1,7 @@
 """link - a TCP relay in front of the gateway, which a test cuts and mends.
 
-Its one complication: bytes that the relay had taken when it was cut are still passed on, because
-the gateway has been told by TCP that they arrived. Whatever the gateway sends later is lost.
+Its one complication is to be fair: what TCP told the gateway had arrived is still passed on, and
+what it sends after the cut is not acknowledged by anybody.
 """
 
 import queue
@@ -9,6 +9,8 @@ import select
 import socket
 import struct
 import threading
+
+from cutter import deafen
 
 RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 LOOK_AGAIN_S = 0.05
@@ -66,6 +68,7 @@ class Link:
             self._listener.close()
             self._listener = None
         for server in list(self._servers):
+            deafen(server)
             while server in self._peers and self._pass_on(server):
                 pass
             self._end(server)

@@ -2,83 +2,35 @@
 goes through it, and what it reads of our answers it reads strictly."""
 
 import contextlib
-import os
 import random
 import secrets
-import signal
-import subprocess
-import sys
 import time
 
 import cutter
 import kernelspecs
-import peer
 import pytest
-import requests
 import websocket
-from cellblock import START_S, STOP_S, wait_until
 from channels import PATIENCE_S, Channels
 from frames import V1
+from lab_server import LabServer
 from rest import Rest, check_model
-
 
 # What its environment says of every kernel's session (docs/sessions.md).
 PARAMETERS = '{"limits": {"open_files": 555}, "labels": {"owner": "lab"}}'
 
 
-class JupyterServer:
-    """A running jupyter_server whose kernels are a gateway's."""
-
-    def __init__(self, folder, gateway_url, token, *options):
-        self.token = secrets.token_hex(24)
-        self.port = peer.free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.ws_url = f"ws://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root"]
-        command += [
-            f"--gateway-url={gateway_url}",
-            f"--GatewayClient.auth_token={token}",
-            "--ServerApp.ip=127.0.0.1",
-            f"--ServerApp.port={self.port}",
-            "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={self.token}",
-            f"--ServerApp.root_dir={folder}",
-            *options,
-        ]
-        self.log_path = folder / "log"
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env={**os.environ, "HOME": str(folder), "KERNEL_CELLBLOCK": PARAMETERS},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        wait_until(self._answers, START_S, "an answer of jupyter_server")
-
-    def _answers(self):
-        assert self.process.poll() is None, self.log_path.read_text()
-        with contextlib.suppress(requests.ConnectionError):
-            return requests.get(f"{self.url}/api", timeout=PATIENCE_S).ok
-        return False
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+def jupyter_server(folder, gateway_url, gateway_token, *options):
+    command = ["jupyter", "server", f"--gateway-url={gateway_url}", *options]
+    command += [f"--GatewayClient.auth_token={gateway_token}"]
+    return LabServer(folder, command, {"KERNEL_CELLBLOCK": PARAMETERS})
 
 
 @pytest.fixture(scope="module", params=["token", "prefix"])
 def lab(request, serve, tmp_path_factory):
     """The gateway's token in its own option, or in the URL's path."""
     prefix = {"token": (serve.url, serve.token), "prefix": (f"{serve.url}/t/{serve.token}/", "")}
-    server = JupyterServer(tmp_path_factory.mktemp("lab"), *prefix[request.param])
-    yield server
-    server.stop()
+    with jupyter_server(tmp_path_factory.mktemp("lab"), *prefix[request.param]) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -180,14 +132,11 @@ def test_cuts_between_it_and_the_gateway(serve, tmp_path):
     code = f"import time\nfor i in range({count}):\n    print(i, flush=True)\n    time.sleep(0.002)"
     quick = "--GatewayClient.gateway_retry_interval=0.1"
     with cutter.Cutter(serve, cuts) as proxy:
-        lab = JupyterServer(tmp_path, proxy.url, serve.token, quick)
-        try:
+        with jupyter_server(tmp_path, proxy.url, serve.token, quick) as lab:
             kernel_id = Rest(lab).start_kernel()
             with Channels(lab, kernel_id, session_id="lab") as channels:
                 answer = channels.run(code)
             Rest(lab).end_kernel(kernel_id)
-        finally:
-            lab.stop()
     assert answer.text == "".join(f"{i}\n" for i in range(count))
     assert answer.content["status"] == "ok" and answer.states[-1] == "idle"
     assert answer.kinds.count("execute_input") == 1
