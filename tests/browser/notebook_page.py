@@ -23,12 +23,14 @@ CHROMIUM_FLAGS = (
     "--disable-sync",
 )
 
-# What JupyterLab says on any gateway (each was seen with Jupyter Kernel Gateway too).
+# What JupyterLab says though nothing is wrong.
 NOISE = (
     # Its server selects no subprotocol, so Chromium fails the first handshake; it tries again.
     r"WebSocket connection to .*/channels.* failed",
     r"Failed to load resource: .*/api/resolvePath",
     r"Canceled future for debug_request",
+    # It asks for its debugger's state at each start; the kernel's end may be the answer.
+    r"Could not restore the debugger state",
 )
 
 

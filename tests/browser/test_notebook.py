@@ -8,7 +8,7 @@ from rest import Rest
 KINDS = (
     "print('plain text, 漢字 日本語 한국어 🎉')",
     "import pandas\npandas.DataFrame({'city': ['Oslo', '東京'], 'people': [709037, 14094034]})",
-    "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.title('a plot');",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.title('a plot, 漢字 한국어 🐍');",
     "def divide(a, b):\n    return a / b\n\ndivide(1, 0)",
     "print('never: the cell above stops Run All')",
 )
@@ -27,6 +27,7 @@ def test_run_all(open_cells):
     image = notebook.outputs(2).locator("img")
     assert image.get_attribute("src").startswith("data:image/png")
     assert image.evaluate("image => image.naturalWidth") > 100
+    assert notebook.text(2).strip() == ""  # no warning of a glyph that no font has
     # Colours of the traceback, by ANSI codes.
     expect(notebook.outputs(3).locator("[class*=ansi-red]").first).to_be_visible()
     notebook.await_prompt(4, " ")
