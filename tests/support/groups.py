@@ -75,6 +75,8 @@ GROUPS = (
           pytest("browser", os.environ.get("TEST_BROWSER_PYTHON", sys.prefix))),
     Group("abuse", "clients that leave, adversaries, and kernels that are hostile",
           pytest("abuse"), expects=("cellblock", "warden", "gateway", "init", "echo")),
+    Group("suites", "CPython's and numpy's own tests in a jail and outside, in short form",
+          pytest("suites"), limit_s=2400),
     Group("bench", "measurements beside a peer, in short form",
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "--samples", "30"]),)),
     Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants"),
