@@ -11,7 +11,6 @@ import pathlib
 import statistics
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
@@ -22,6 +21,7 @@ from jupyter_client.manager import KernelManager  # noqa: E402
 from kernelspecs import write_kernelspecs  # noqa: E402
 from peer import KernelGateway  # noqa: E402
 from rest import Rest  # noqa: E402
+from samples import heading, line, milliseconds  # noqa: E402
 
 WARM_UP = 5
 PATIENCE_S = 60
@@ -70,19 +70,6 @@ def run_plain(client):
             return
 
 
-def milliseconds(run):
-    start = time.perf_counter()
-    run()
-    return (time.perf_counter() - start) * 1000
-
-
-def line(name, samples):
-    ordered = sorted(samples)
-    p99 = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
-    figures = f"{statistics.median(samples):8.2f} {p99:8.2f} {ordered[0]:8.2f}"
-    print(f"{name:<24} {figures}   {len(samples)}")
-
-
 def measure(runs, count):
     samples = {name: [] for name in runs}
     for run in runs.values():
@@ -105,7 +92,7 @@ def main():
     ):
         runs = {"Cellblock": cellblock, "Kernel Gateway": gateway, "plain ZeroMQ": plain}
         samples = measure(runs, arguments.samples)
-    print(f"{'warm 1+1, milliseconds':<24} {'median':>8} {'p99':>8} {'min':>8}   samples")
+    heading("warm 1+1, milliseconds")
     for name, values in samples.items():
         line(name, values)
     ours, peers, floor = (statistics.median(values) for values in samples.values())
