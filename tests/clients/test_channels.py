@@ -6,6 +6,7 @@ import pytest
 import websocket
 from channels import Channels, execute_content
 from frames import V1
+from rest import Rest
 
 ENCODINGS = pytest.mark.parametrize("encoding", ["legacy", "v1"])
 LEGACY_KEYS = {"buffers", "channel", "content", "header", "metadata", "msg_id", "msg_type"}
@@ -96,8 +97,10 @@ def test_every_line_of_a_flood(channels):
     assert answer.text == "".join(f"{n} of a flood\n" for n in range(100_000))
 
 
-def test_thirty_megabytes_each_way(serve, kernel_id):
-    with Channels(serve, kernel_id, "v1") as channels:
+def test_thirty_megabytes_each_way(start_serve, kernels):
+    """IPython parses such a cell with well above half a gigabyte."""
+    server = start_serve("--memory-bytes=2GiB", kernels=kernels)
+    with Channels(server, Rest(server).start_kernel(), "v1") as channels:
         answer = channels.run(f"big = {'b' * 30_000_000!r}\nlen(big)")
         assert answer.text == "30000000"
         result = channels.run("type('R', (), {'__repr__': lambda self: big})()")

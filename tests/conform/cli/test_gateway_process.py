@@ -36,11 +36,16 @@ def test_its_filter_refuses_what_an_intruder_needs(start_serve):
 
 
 def test_every_thread_wears_the_filter(start_serve):
-    serve = start_serve()
-    threads = list(pathlib.Path(f"/proc/{serve.gateway_pid}/task").iterdir())
-    assert len(threads) > 0
-    for thread in threads:
-        assert "\nSeccomp:\t2\n" in (thread / "status").read_text()
+    pid = start_serve().gateway_pid
+    seen = set()
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            status = (thread / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since it was listed
+        assert "\nSeccomp:\t2\n" in status
+        seen.add(int(thread.name))
+    assert pid in seen
 
 
 def test_a_stop_that_was_asked_for_is_no_error(start_serve):
