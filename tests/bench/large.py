@@ -3,8 +3,8 @@ without, and a neighbour goes on meanwhile.
 
 The file is numbers, made here. The first session may use three times its size and must hold all
 of it; the second may use half of it and must be told that its memory did not do. A third session
-runs `1+1` all the time: alone before, between and behind the reads, since the machine is shared, and
-beside them. Ends with 1 where one of that is not so, or where the neighbour's median beside the
+runs `1+1` all the time: alone before, between and behind the reads, since the machine is shared,
+and beside them. Ends with 1 where one of that is not so, or where the neighbour's median beside the
 reads is not below twice what it is alone."""
 
 import argparse
