@@ -32,7 +32,7 @@ def serve(tmp_path_factory, suites_python):
     spec = json.loads(path.read_text())
     spec["metadata"] = {"cellblock": {"trees": [str(suites_python)]}}
     path.write_text(json.dumps(spec))
-    limits = ["--memory-bytes", "2 GiB", "--workspace-bytes", "1 GiB", "--pids", "1024"]
+    limits = ["--memory-bytes", "4 GiB", "--workspace-bytes", "1 GiB", "--pids", "1024"]
     with cellblock.Serve(*limits, kernels=folder) as server:
         yield server
 
