@@ -124,3 +124,11 @@ other = subprocess.check_output(['date', '+%Z'], env={**os.environ, 'TZ': 'Europ
     seen = "(time.tzname, tokyo.total_seconds(), other.strip() in (b'CET', b'CEST'))"
     local, offset_s, is_known = value(code, seen)
     assert (local, offset_s, is_known) == (time.tzname, 9 * 3600, True)
+
+
+# -- packages -------------------------------------------------------------------------------------
+
+
+def test_a_table_has_a_style(value):
+    styled = "pandas.DataFrame({'n': [1.25, 2]}).style.format('{:.1f}').to_html()"
+    assert value("import pandas", f"{styled}.count('<td')") == 2
