@@ -7,8 +7,9 @@ from rest import Rest
 
 # A worker of loky writes to /dev/shm, forks and unpickles: more of the jail than counting needs.
 CELL = """
-import sys
+import os, sys
 sys.path.append({packages!r})
+os.environ["PYTHONPATH"] = {packages!r}  # the workers' too
 import joblib, math, warnings
 warnings.simplefilter("error")
 print(joblib.cpu_count(), joblib.cpu_count(only_physical_cores=True))
