@@ -52,11 +52,19 @@ def kill_gateway(serve):
     return pid
 
 
+def accepted_wire(serve):
+    """A connection that the gateway of this moment has accepted: one that still waits in the
+    listening socket outlives it, and the next gateway takes it."""
+    wire = rude.Wire(serve)
+    assert wire.ask("GET", "/api")[0] == 200
+    return wire
+
+
 def test_a_killed_gateway(start_serve, kernels):
     """Clients see their connections end, every jail goes, and the next one answers on the port."""
     serve = start_serve("--uid-base", "310000", kernels=kernels)
     clients = begin_much(serve)
-    wires = [rude.Wire(serve) for _ in range(10)]
+    wires = [accepted_wire(serve) for _ in range(10)]
     killed = kill_gateway(serve)
     for wire in (*clients, *wires):
         assert wire.is_gone()
@@ -67,6 +75,16 @@ def test_a_killed_gateway(start_serve, kernels):
     client = rude.Rude(serve, rude.start(serve))
     assert client.run("echo again")["status"] == "ok"
     client.close()
+
+
+def test_a_connection_that_waits_outlives_the_gateway(start_serve, kernels):
+    """It is in the warden's listening socket: the next gateway accepts and answers it."""
+    serve = start_serve("--uid-base", "310000", kernels=kernels)
+    os.kill(serve.gateway_pid, signal.SIGSTOP)
+    waiting = rude.Wire(serve)
+    kill_gateway(serve)
+    assert waiting.ask("GET", "/api")[0] == 200
+    waiting.close()
 
 
 def wait_for_more(statuses):
