@@ -44,6 +44,11 @@ def pytest(folder, prefix=sys.prefix):
     return command
 
 
+def fuzz(junit, words):
+    command = [ROOT / "tests" / "fuzz" / "run", "--seconds", "10", "--seed", "1", "--jobs", "2"]
+    return [*command, "--junit", junit, *((words,) if words else ())]
+
+
 @dataclasses.dataclass
 class Group:
     """command(junit, words) makes the argument list; more are further such; checks are (name,
@@ -81,8 +86,10 @@ GROUPS = (
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "warm", "--samples", "30"]),
                   ("large", [ROOT / "tests" / "bench" / "run", "large", "--mebibytes", "400"]),
                   ("starts", [ROOT / "tests" / "bench" / "run", "starts", "--rounds", "20"]))),
-    Group("variants", "every way to build: release, TSan, coverage, fuzzing", pytest("variants"),
+    Group("variants", "every way to build: release, TSan, coverage", pytest("variants"),
           limit_s=3000),
+    Group("fuzz", "what the fuzz corpora cover, and some seconds of fuzzing", fuzz,
+          limit_s=2400),
     Group("bare", "a machine that has nothing, in short form",
           checks=(("bookworm", [ROOT / "tests" / "bare" / "run", "--short", "bookworm"]),),
           limit_s=2400),
