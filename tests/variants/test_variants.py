@@ -1,5 +1,5 @@
-"""Every way to build but tests/fuzz's: each option configures, compiles without a warning, and what can
-run runs. Tests of jails stay out: in there neither TSan's thread nor a coverage file has a place."""
+"""Every way to build but tests/fuzz's: each option configures, compiles without a warning, and what
+can run runs. Tests of jails stay out: there TSan's thread and a coverage file have no place."""
 
 import os
 import subprocess
