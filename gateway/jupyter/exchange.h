@@ -8,8 +8,11 @@
 
 enum { ROUTE_ARGUMENTS_MAX = 2 };
 
+struct session_table;
+
 struct jupyter {
     struct jupyter_context context;
+    struct session_table *sessions;
     int64_t started_us;
 };
 
@@ -36,6 +39,26 @@ void reply_nothing(struct http_request *request);
 struct kernel *find_kernel(const struct exchange *exchange);
 /* One kernel as clients want it: last_activity with fraction and Z, connections as a number. */
 json_t *kernel_model(struct kernel *kernel);
+
+/* The kernel whose id a body names, a JSON string; NULL where there is none, or no string. */
+struct kernel *find_kernel_of(const struct exchange *exchange, const json_t *id);
+
+/* Which kernel a body wants, beside its members env and cellblock. */
+struct kernel_choice {
+    const json_t *name; /* a string; NULL or null: the default */
+    const json_t *id;   /* a UUID that the client chose; NULL: a new one */
+    /* Answers where no kernelspec has that name. */
+    void (*refuse_name)(struct exchange *exchange, const char *name);
+};
+/* Starts such a kernel; NULL after an answer. */
+struct kernel *start_kernel(struct exchange *exchange, const json_t *body,
+                            const struct kernel_choice *choice);
+
+/* Deletes it, and answers 204 once nothing of it is left. */
+void delete_kernel(struct exchange *exchange, struct kernel *kernel);
+
+/* A member of an object; NULL where it is absent or null, which many clients send instead. */
+const json_t *get_member(const json_t *object, const char *name);
 
 /* The request's body as an object; an empty body is an empty object. NULL after a 400 or 413: what
  * is read here is small, and a tree of JSON takes many times its bytes. */

@@ -31,6 +31,11 @@ struct kernel *find_kernel(const struct exchange *exchange) {
     return kernel;
 }
 
+struct kernel *find_kernel_of(const struct exchange *exchange, const json_t *id) {
+    const char *text = json_string_value(id);
+    return text ? kernels_find(exchange->jupyter->context.kernels, text) : NULL;
+}
+
 static void append_model(void *context, struct kernel *kernel) {
     json_array_append_new(context, kernel_model(kernel));
 }
@@ -78,10 +83,14 @@ static void answer_delete(struct kernel_waiter *waiter, const struct err *err) {
     waiting_request_free(waiting);
 }
 
+void delete_kernel(struct exchange *exchange, struct kernel *kernel) {
+    kernel_delete(kernel, &waiting_request_create(exchange, kernel, answer_delete)->waiter);
+}
+
 void kernels_delete(struct exchange *exchange) {
     struct kernel *kernel = find_kernel(exchange);
     if (kernel)
-        kernel_delete(kernel, &waiting_request_create(exchange, kernel, answer_delete)->waiter);
+        delete_kernel(exchange, kernel);
 }
 
 static void answer_restart(struct kernel_waiter *waiter, const struct err *err) {

@@ -1,27 +1,24 @@
-/* kernels_post - POST /api/kernels, which answers at once. Its one complication: session parameters
- * come from the kernelspec, the variable KERNEL_CELLBLOCK and the body; which kernelspec, the
- * latter two may say. */
+/* kernels_post - what starts a kernel: POST /api/kernels, which answers at once, and for sessions.
+ * Its one complication: session parameters come from the kernelspec, the variable KERNEL_CELLBLOCK
+ * and the body; which kernelspec, the latter two may say. */
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
 #include "session/environment.h"
+#include "session/ids.h"
 #include "session/parameters.h"
 
 /* What one body asks for. */
 struct wish {
+    const struct kernel_choice *choice;
     const json_t *env;    /* the member; NULL: absent */
     json_t *variable;     /* KERNEL_CELLBLOCK, parsed; NULL: absent */
     const json_t *member; /* "cellblock"; NULL: absent */
     const struct spec *spec;
     struct parameters parameters;
 };
-
-static const json_t *get_member(const json_t *body, const char *name) {
-    const json_t *value = json_object_get(body, name);
-    return json_is_null(value) ? NULL : value;
-}
 
 /* A text of JSON; an empty one is none. */
 static int parse_variable(const struct params *params, const json_t *value, json_t **ret_parsed,
@@ -43,11 +40,11 @@ static int parse_variable(const struct params *params, const json_t *value, json
 
 /* The name of the kernelspec that is asked for; NULL after an answer. `kernel` wins over `name`,
  * which some clients always send (nbclient: python3). */
-static const char *wanted_name(struct exchange *exchange, const struct wish *wish,
-                               const json_t *body) {
-    const json_t *name = json_object_get(body, "name");
+static const char *wanted_name(struct exchange *exchange, const struct wish *wish) {
+    const json_t *name = wish->choice->name;
     if (name && !json_is_string(name) && !json_is_null(name)) {
-        reply_error(exchange->request, 400, "invalid_name", "name is not a string");
+        reply_error(exchange->request, 400, "invalid_name",
+                    "the kernel's name is neither a string nor null");
         return NULL;
     }
     const char *wanted = parameters_kernel(wish->member);
@@ -58,15 +55,14 @@ static const char *wanted_name(struct exchange *exchange, const struct wish *wis
     return wanted ? wanted : exchange->jupyter->context.params->default_kernel;
 }
 
-static int find_spec(struct exchange *exchange, struct wish *wish, const json_t *body) {
-    const char *name = wanted_name(exchange, wish, body);
+static int find_spec(struct exchange *exchange, struct wish *wish) {
+    const char *name = wanted_name(exchange, wish);
     if (!name)
         return -EINVAL;
     wish->spec = specs_find(exchange->jupyter->context.specs, name);
     if (wish->spec)
         return 0;
-    reply_error(exchange->request, 404, "kernelspec_not_found", "there is no kernelspec named %s",
-                name);
+    wish->choice->refuse_name(exchange, name);
     return -ENOENT;
 }
 
@@ -96,49 +92,88 @@ static int read_parameters(struct exchange *exchange, struct wish *wish) {
     return 0;
 }
 
-static void start_kernel(struct exchange *exchange, const struct kernel_start *start) {
-    struct kernel *kernel;
-    struct err err;
-    if (kernels_start(exchange->jupyter->context.kernels, start, &kernel, &err) < 0) {
-        reply_error(exchange->request, 403, "max_kernels", "Resource Limit: %s", err.text);
-        return;
-    }
-    cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
-    reply_json(exchange->request, 201, kernel_model(kernel),
-               &(struct http_header){"Location", location});
+/* An id that the client chose; false after an answer. */
+static bool read_id(struct exchange *exchange, const json_t *value, uint8_t *ret_id) {
+    if (json_is_string(value) &&
+        id_parse(slice_make(json_string_value(value), json_string_length(value)), ret_id))
+        return true;
+    reply_error(exchange->request, 400, "invalid_kernel_id", "the kernel's id is no UUID");
+    return false;
 }
 
-static void start_wish(struct exchange *exchange, const struct wish *wish) {
+static struct kernel *start_now(struct exchange *exchange, const struct kernel_start *start) {
+    struct kernel *kernel;
+    struct err err;
+    int result = kernels_start(exchange->jupyter->context.kernels, start, &kernel, &err);
+    if (result == 0)
+        return kernel;
+    if (result == -EEXIST)
+        reply_error(exchange->request, 409, "duplicate_kernel", "Kernel already exists: %s",
+                    err.text);
+    else
+        reply_error(exchange->request, 403, "max_kernels", "Resource Limit: %s", err.text);
+    return NULL;
+}
+
+static struct kernel *start_wish(struct exchange *exchange, const struct wish *wish) {
     const struct parameters_context *context = exchange->jupyter->context.parameters;
     cleanup_text struct text environment = {0};
+    uint8_t id[ID_BYTES];
     struct kernel_start start = {.spec = wish->spec,
                                  .limits = parameters_limits(context, &wish->parameters),
                                  .data_mask = wish->parameters.data_mask};
     struct err err;
+    if (wish->choice->id && !read_id(exchange, wish->choice->id, id))
+        return NULL;
+    start.id = wish->choice->id ? id : NULL;
     if (environment_write(context->params, wish->parameters.env, &environment,
                           &start.launch_timeout_ms, &err) < 0) {
         reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
-        return;
+        return NULL;
     }
     start.environment = text_slice(&environment);
     start.parameters = parameters_show(context, &wish->parameters);
-    start_kernel(exchange, &start);
+    struct kernel *kernel = start_now(exchange, &start);
     json_decref(start.parameters);
+    return kernel;
+}
+
+struct kernel *start_kernel(struct exchange *exchange, const json_t *body,
+                            const struct kernel_choice *choice) {
+    struct wish wish = {
+        .choice = choice, .env = get_member(body, "env"), .member = get_member(body, "cellblock")};
+    struct kernel *kernel = NULL;
+    struct err err;
+    parameters_init(&wish.parameters);
+    if (parse_variable(exchange->jupyter->context.params,
+                       json_object_get(wish.env, "KERNEL_CELLBLOCK"), &wish.variable, &err) < 0)
+        refuse(exchange, "KERNEL_CELLBLOCK", &err);
+    else if (find_spec(exchange, &wish) == 0 && read_parameters(exchange, &wish) == 0)
+        kernel = start_wish(exchange, &wish);
+    parameters_finish(&wish.parameters);
+    json_decref(wish.variable);
+    return kernel;
+}
+
+static void refuse_name(struct exchange *exchange, const char *name) {
+    reply_error(exchange->request, 404, "kernelspec_not_found", "there is no kernelspec named %s",
+                name);
 }
 
 void kernels_post(struct exchange *exchange) {
     json_t *body = read_body(exchange->request);
     if (!body)
         return;
-    struct wish wish = {.env = get_member(body, "env"), .member = get_member(body, "cellblock")};
-    struct err err;
-    parameters_init(&wish.parameters);
-    if (parse_variable(exchange->jupyter->context.params,
-                       json_object_get(wish.env, "KERNEL_CELLBLOCK"), &wish.variable, &err) < 0)
-        refuse(exchange, "KERNEL_CELLBLOCK", &err);
-    else if (find_spec(exchange, &wish, body) == 0 && read_parameters(exchange, &wish) == 0)
-        start_wish(exchange, &wish);
-    parameters_finish(&wish.parameters);
-    json_decref(wish.variable);
+    const json_t *id = get_member(body, "kernel_id");
+    struct kernel_choice choice = {json_object_get(body, "name"), id, refuse_name};
+    /* As jupyter_server has it: a kernel that is there already is the answer. */
+    struct kernel *kernel = find_kernel_of(exchange, id);
+    if (!kernel)
+        kernel = start_kernel(exchange, body, &choice);
+    if (kernel) {
+        cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
+        reply_json(exchange->request, 201, kernel_model(kernel),
+                   &(struct http_header){"Location", location});
+    }
     json_decref(body);
 }

@@ -73,3 +73,8 @@ json_t *read_body(struct http_request *request) {
     json_decref(value);
     return NULL;
 }
+
+const json_t *get_member(const json_t *object, const char *name) {
+    const json_t *value = json_object_get(object, name);
+    return json_is_null(value) ? NULL : value;
+}

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
+#include "jupyter/session_table.h"
 #include "session/ids.h"
 
 enum access { OPEN, TOKEN };
@@ -143,10 +144,12 @@ void jupyter_on_request(void *context, struct http_request *request) {
 struct jupyter *jupyter_create(const struct jupyter_context *context) {
     struct jupyter *jupyter = mem_zalloc(1, sizeof *jupyter);
     jupyter->context = *context;
+    jupyter->sessions = session_table_create(context->kernels, context->params->max_session_names);
     jupyter->started_us = id_now_us();
     return jupyter;
 }
 
 void jupyter_destroy(struct jupyter *jupyter) {
+    session_table_destroy(jupyter->sessions);
     mem_free(jupyter);
 }

@@ -386,7 +386,10 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     struct kernel *kernel = mem_zalloc(1, sizeof *kernel);
     kernel->kernels = kernels;
     kernel->context = context;
-    id_make(kernel->uuid);
+    if (start->id)
+        memcpy(kernel->uuid, start->id, ID_BYTES);
+    else
+        id_make(kernel->uuid);
     id_format(kernel->uuid, kernel->id);
     uint8_t session[ID_BYTES];
     id_make(session);

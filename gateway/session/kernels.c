@@ -39,11 +39,22 @@ void kernels_destroy(struct kernels *kernels) {
     mem_free(kernels);
 }
 
+static bool is_taken(const struct kernels *kernels, const uint8_t id[ID_BYTES]) {
+    const struct kernel *kernel;
+    list_for_each (kernel, &kernels->all, link) {
+        if (memcmp(kernel->uuid, id, ID_BYTES) == 0)
+            return true;
+    }
+    return false;
+}
+
 int kernels_start(struct kernels *kernels, const struct kernel_start *start,
                   struct kernel **ret_kernel, struct err *err) {
     if (kernels->count >= kernels->context.params->max_kernels)
         return err_set(err, EDQUOT, "there are %zu kernels, which is all that max_kernels allows",
                        kernels->count);
+    if (start->id && is_taken(kernels, start->id))
+        return err_set(err, EEXIST, "there is a kernel of this id");
     struct kernel *kernel = kernel_create(kernels, &kernels->context, start);
     list_append(&kernels->all, &kernel->link);
     map_put(&kernels->by_id, slice_from_text(kernel->id), kernel);

@@ -28,6 +28,7 @@ void kernels_destroy(struct kernels *kernels);
 
 struct kernel_start {
     const struct spec *spec;
+    const uint8_t *id;         /* ID_BYTES that its client chose; NULL: a new one */
     struct slice environment;  /* "NAME=value\0" strings, already checked */
     int64_t launch_timeout_ms; /* 0: the parameter launch_timeout_ms */
     struct rpc_limits limits;  /* of its session; 0: the config's */
@@ -36,7 +37,8 @@ struct kernel_start {
 };
 
 /* Makes a kernel and begins to start it; it is "starting". -EDQUOT with a sentence that names
- * max_kernels where there are enough. */
+ * max_kernels where there are enough, -EEXIST where one has this id, if only until its end is
+ * complete. */
 int kernels_start(struct kernels *kernels, const struct kernel_start *start,
                   struct kernel **ret_kernel, struct err *err);
 /* NULL where there is none of that id, or it is being deleted. */

@@ -71,6 +71,15 @@ def check_model(model, kernel_id=None):
     assert kernel_id in (None, model["id"])
 
 
+def check_session(model):
+    """The session model that @jupyterlab/services validates, and what older clients index."""
+    assert {"id", "path", "name", "type", "kernel"} <= set(model), model
+    assert all(isinstance(model[key], str) for key in ("id", "path", "name", "type")), model
+    check_model(model["kernel"])
+    old = {"path": model["path"], "name": model["name"]}
+    assert model.get("notebook") == (old if model["type"] == "notebook" else None), model
+
+
 def check_error(response, *statuses):
     """An error as GatewayClient and JupyterLab read it: both words, and never a traceback."""
     assert response.status_code in statuses, (response.status_code, response.text)

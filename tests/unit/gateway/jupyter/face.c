@@ -213,6 +213,8 @@ void face_begin(struct face *face) {
     face->rig.params.kernel_env_bytes = 1000;
     face->rig.params.kernel_env_value_bytes = 500;
     face->rig.params.session_label_bytes = 100;
+    face->rig.params.max_session_names = 3;
+    face->rig.params.session_name_bytes = 100;
     face->rig.params.memory_bytes = 512 << 20;
     face->rig.params.max_memory_bytes = 3ULL << 30;
     face->rig.params.pids = face->rig.params.max_pids = 256;

@@ -94,6 +94,9 @@ static void refuses_what_it_cannot_start(void **state) {
         {"{\"name\":7}", 400, "invalid_name"},
         {"{\"name\":\"none\"}", 404, "kernelspec_not_found"},
         {"{\"name\":\"../played\"}", 404, "kernelspec_not_found"},
+        {"{\"kernel_id\":7}", 400, "invalid_kernel_id"},
+        {"{\"kernel_id\":\"\"}", 400, "invalid_kernel_id"},
+        {"{\"kernel_id\":\"00000000-0000-4000-8000-00000000000g\"}", 400, "invalid_kernel_id"},
         {"{\"env\":[]}", 400, "invalid_env"},
         {"{\"env\":{\"KERNEL_A\":7}}", 400, "invalid_env"},
         {"{\"cellblock\":[]}", 400, "invalid_parameter"},
@@ -125,6 +128,32 @@ static void refuses_what_it_cannot_start(void **state) {
     request_finish(&request);
     mem_free(large);
     assert_int_equal(kernels_count(face.rig.kernels), 0);
+    face_end(&face);
+}
+
+/* A client may choose the id; one that is there is the answer, and one that is ending is in the
+ * way. */
+static void takes_an_id(void **state) {
+    (void)state;
+    static const char body[] = "{\"kernel_id\":\"ABCDEF00-0000-1000-8000-000000000000\"}";
+    static const char again[] = "{\"kernel_id\":\"abcdef00-0000-1000-8000-000000000000\"}";
+    struct face face;
+    struct http_request request;
+    face_begin(&face);
+    ask(&face, &request, "POST", "/api/kernels", body);
+    assert_int_equal(request.status, 201);
+    assert_string_equal(answer_text(&request, "id"), "abcdef00-0000-1000-8000-000000000000");
+    struct kernel *kernel = kernel_of(&face, &request);
+    request_finish(&request);
+    ask(&face, &request, "POST", "/api/kernels", again);
+    assert_int_equal(request.status, 201);
+    assert_ptr_equal(kernel_of(&face, &request), kernel);
+    request_finish(&request);
+    assert_int_equal(kernels_count(face.rig.kernels), 1);
+    kernel_delete(kernel, NULL);
+    ask(&face, &request, "POST", "/api/kernels", again);
+    expect_error(&request, 409, "duplicate_kernel");
+    request_finish(&request);
     face_end(&face);
 }
 
@@ -394,6 +423,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_whatever_the_body_is_like),
         cmocka_unit_test(refuses_what_it_cannot_start),
+        cmocka_unit_test(takes_an_id),
         cmocka_unit_test(heeds_max_kernels),
         cmocka_unit_test(gives_each_its_own_environment),
         cmocka_unit_test(asks_for_what_all_places_say_together),
