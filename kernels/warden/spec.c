@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "warden/small_file.h"
 
 void spec_finish(struct spec *spec) {
     mem_free(spec->name);
@@ -21,23 +22,6 @@ void spec_finish(struct spec *spec) {
     strings_finish(&spec->env);
     trees_shown_finish(&spec->trees);
     *spec = (struct spec){0};
-}
-
-static int read_file(const char *path, struct text *ret_text, struct err *err) {
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
-    if (fd < 0 || fstat(fd, &info) < 0)
-        return err_errno(err, errno, "open %s", path);
-    if (!S_ISREG(info.st_mode))
-        return err_set(err, EINVAL, "%s is no regular file", path);
-    char block[16384];
-    ssize_t count;
-    while ((count = read(fd, block, sizeof block)) > 0) {
-        text_append(ret_text, slice_make(block, (size_t)count));
-        if (ret_text->size > SPEC_JSON_MAX)
-            return err_set(err, EFBIG, "%s: more than %d bytes", path, SPEC_JSON_MAX);
-    }
-    return count < 0 ? err_errno(err, errno, "read %s", path) : 0;
 }
 
 /* A string without NUL, which exec could not carry. */
@@ -151,7 +135,7 @@ static int take_all(const json_t *root, struct spec *spec, struct err *err) {
 int spec_read(const char *name, const char *folder, struct spec *ret_spec, struct err *err) {
     cleanup_mem char *path = mem_format("%s/kernel.json", folder);
     cleanup_text struct text text = {0};
-    int result = read_file(path, &text, err);
+    int result = small_file_read(path, SPEC_JSON_MAX, &text, err);
     if (result < 0)
         return result;
     json_error_t problem;

@@ -2,8 +2,8 @@
  * path where it really lies may differ by links, and a program may look for itself by either. */
 #include "warden/trees_shown.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "warden/small_file.h"
 
 /* In every jail already (kernels/jail/system.c). */
 static const char *const always_shown[] = {"/usr",   "/bin",   "/sbin",  "/lib",
                                            "/lib32", "/lib64", "/libx32"};
 /* More links than this one behind another are a loop (as for the kernel, path_resolution(7)). */
 enum { LINKS_MAX = 40 };
+/* A pyvenv.cfg has some lines. */
+enum { VENV_FILE_MAX = 64 * 1024 };
 
 /* Never shown as a whole. */
 static const char *const refused[] = {"/",    "/home", "/root", "/etc", "/var",
@@ -130,28 +133,36 @@ static char *parent_of(const char *path, int levels) {
     return parent;
 }
 
+/* Looked for by hand: prefix may hold what a pattern of glob(3) would take for one. */
 static bool has_standard_library(const char *prefix) {
-    cleanup_mem char *pattern = mem_format("%s/lib/python3.*/os.py", prefix);
-    glob_t found;
-    int result = glob(pattern, GLOB_NOSORT, NULL, &found);
-    globfree(&found);
-    return result == 0;
+    cleanup_mem char *path = mem_format("%s/lib", prefix);
+    DIR *folder = opendir(path);
+    bool is_found = false;
+    for (struct dirent *entry; folder && !is_found && (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, "python3.", 8) != 0)
+            continue;
+        cleanup_mem char *module = mem_format("%s/%s/os.py", path, entry->d_name);
+        is_found = access(module, F_OK) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return is_found;
 }
 
-/* The value of "home" in PREFIX/pyvenv.cfg (PEP 405); NULL where there is none. */
+/* The value of "home" in PREFIX/pyvenv.cfg (PEP 405); NULL where there is none. Whoever owns the
+ * environment wrote it. */
 static char *read_venv_home(const char *prefix) {
     cleanup_mem char *path = mem_format("%s/pyvenv.cfg", prefix);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    cleanup_text struct text text = {0};
+    if (small_file_read(path, VENV_FILE_MAX, &text, NULL) < 0 || !text.size)
         return NULL;
-    char line[PATH_MAX + 64], *home = NULL;
-    while (!home && fgets(line, sizeof line, file)) {
+    char *rest = text.data, *home = NULL;
+    for (char *line; !home && (line = strsep(&rest, "\r\n"));) {
         char name[16] = "", value[PATH_MAX] = "";
         if (sscanf(line, " %15[a-z_A-Z] = %4095[^\r\n]", name, value) == 2 &&
             strcmp(name, "home") == 0 && value[0] == '/')
             home = mem_strdup(value);
     }
-    fclose(file);
     return home;
 }
 

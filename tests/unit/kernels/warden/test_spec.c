@@ -95,6 +95,18 @@ static void shows_a_python_that_is_no_venv(void **state) {
     spec_finish(&spec);
 }
 
+/* What a pattern of glob(3) would take for one, and whose pyvenv.cfg is a pipe without an end. */
+static void finds_a_python_in_an_odd_place(void **state) {
+    (void)state;
+    shell("mkdir -p 'py[1]/bin' 'py[1]/lib/python3.11' kernels/odd; mkfifo 'py[1]/pyvenv.cfg';"
+          "touch 'py[1]/lib/python3.11/os.py' 'py[1]/bin/python'; chmod +x 'py[1]/bin/python';"
+          "echo \"{\\\"argv\\\": [\\\"$PWD/py[1]/bin/python\\\"]}\" > kernels/odd/kernel.json");
+    struct spec spec = read_spec("/kernels/odd");
+    assert_string_equal(spec.bin, in_top("/py[1]/bin"));
+    expect_trees(&spec, (const char *[]){"/kernels/odd", "/py[1]", NULL});
+    spec_finish(&spec);
+}
+
 static void shows_where_links_lead(void **state) {
     (void)state;
     shell(
@@ -359,6 +371,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_a_venv_and_its_base),
         cmocka_unit_test(shows_a_python_that_is_no_venv),
+        cmocka_unit_test(finds_a_python_in_an_odd_place),
         cmocka_unit_test(shows_where_links_lead),
         cmocka_unit_test(shows_any_other_program_alone),
         cmocka_unit_test(needs_no_word_for_what_lies_under_usr),
