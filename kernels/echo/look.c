@@ -83,6 +83,16 @@ int command_write(struct run *run, const struct arguments *arguments) {
     return 0;
 }
 
+int command_cwd(struct run *run, const struct arguments *arguments) {
+    (void)arguments;
+    char path[PATH_MAX];
+    if (!getcwd(path, sizeof path))
+        return raise_path(run, errno, ".");
+    cleanup_mem char *line = mem_format("%s\n", path);
+    run_print(run, "stdout", slice_from_text(line));
+    return 0;
+}
+
 static void append_descriptor(struct text *text, int fd) {
     char path[64], target[PATH_MAX];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -1,5 +1,7 @@
 """Cells of the echo kernel: what they say, in which order, and how they end."""
 
+import os
+
 import cellblock
 import echo
 import pytest
@@ -245,6 +247,7 @@ def test_what_the_process_sees(wire, tmp_path):
     path.write_bytes(b"a\xff\xc3(")
     assert text_of(f"cat {path}") == "a\ufffd\ufffd("
     assert text_of("fds").startswith("0 ")
+    assert text_of("cwd") == f"{os.getcwd()}\n"
     assert text_of("uid").startswith("uid ")
     assert "PATH=" in text_of("env")
     assert int(text_of("pid")) > 0
