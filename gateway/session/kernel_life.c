@@ -133,9 +133,11 @@ static void stop(struct kernel *kernel) {
 
 static void stop_for_timeout(struct kernel *kernel) {
     char sentence[ERR_TEXT_MAX];
-    snprintf(sentence, sizeof sentence,
-             "the kernel did not answer within %lld ms (launch_timeout_ms)",
-             (long long)kernel->launch_timeout_ms);
+    snprintf(sentence, sizeof sentence, "the kernel did not answer within %lld ms (%s)",
+             (long long)kernel->launch_timeout_ms,
+             kernel->launch_timeout_ms == kernel->context->params->launch_timeout_ms
+                 ? "launch_timeout_ms"
+                 : "KERNEL_LAUNCH_TIMEOUT");
     kernel_set_fate(kernel, REASON_timeout, slice_from_text(sentence));
     stop(kernel);
 }
@@ -406,6 +408,7 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     text_append_format(&environment, "KERNEL_ID=%s", kernel->id);
     text_append(&environment, slice_make("", 1));
     kernel->environment = bytes_copy(text_slice(&environment));
+    kernel->directory = bytes_copy(start->directory);
     kernel->launch_timeout_ms =
         start->launch_timeout_ms ? start->launch_timeout_ms : context->params->launch_timeout_ms;
     kernel->limits = start->limits;
@@ -437,6 +440,7 @@ void kernel_destroy(struct kernel *kernel) {
     pending_finish(&kernel->pending);
     mem_free(kernel->fate.sentence);
     bytes_unref(kernel->environment);
+    bytes_unref(kernel->directory);
     bytes_unref(kernel->info);
     json_decref(kernel->parameters);
     mem_free(kernel->spec_name);

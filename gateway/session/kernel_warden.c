@@ -75,13 +75,15 @@ void kernel_start_tree(struct kernel *kernel) {
     cleanup_text struct text tail = {0};
     text_append(&tail, bytes_slice(connection));
     text_append(&tail, bytes_slice(kernel->environment));
+    text_append(&tail, bytes_slice(kernel->directory));
     kernel->tree = kernels_next_tree(kernel->kernels, kernel);
     struct rpc_tree_start body = {.head.kind = RPC_TREE_START,
                                   .tree = kernel->tree,
                                   .kind = RPC_TREE_KERNEL,
                                   .spec = kernel->spec_number,
                                   .connection_size = (uint32_t)connection->size,
-                                  .environment_size = (uint32_t)kernel->environment->size};
+                                  .environment_size = (uint32_t)kernel->environment->size,
+                                  .directory_size = (uint32_t)kernel->directory->size};
     memcpy(body.jail, kernel->uuid, ID_BYTES);
     kernel->life = LIFE_LAUNCHING;
     ask_warden(kernel, &body, sizeof body, text_slice(&tail), on_tree_started);

@@ -30,6 +30,7 @@ struct kernel_start {
     const struct spec *spec;
     const uint8_t *id;         /* ID_BYTES that its client chose; NULL: a new one */
     struct slice environment;  /* "NAME=value\0" strings, already checked */
+    struct slice directory;    /* where it starts; rpc.h's, as its client said it */
     int64_t launch_timeout_ms; /* 0: the parameter launch_timeout_ms */
     struct rpc_limits limits;  /* of its session; 0: the config's */
     uint64_t data_mask;        /* its data folders */

@@ -102,7 +102,7 @@ static int open_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 3 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+    if (argc < 4 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
         fcntl(INIT_FD_LINK, F_SETFD, FD_CLOEXEC) < 0)
         return BROKEN;
     report_static_begin("init", argv[1]);
@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
     int signals = open_signals();
     if (signals < 0)
         return report_static_end(BROKEN);
-    program = program_start(argv + 2, environ, &output.fd);
+    program = program_start(argv[2], argv + 3, environ, &output.fd);
     if (program < 0) {
         report(INIT_FAILED, -program);
         return report_static_end(ENDED);

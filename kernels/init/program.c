@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init/directory.h"
+
 /* Whoever started the warden may have ignored signals, SIGINT most of all (a shell's background
  * job): a program that inherits that cannot be interrupted. */
 static void reset_signals(void) {
@@ -31,11 +33,13 @@ static void raise_oom_score(void) {
         close(fd);
 }
 
-static void become(char *const argv[], char *const environment[], int output) {
+static void become(const char *directory, char *const argv[], char *const environment[],
+                   int output) {
     if (setsid() < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
         return;
     reset_signals();
     raise_oom_score();
+    directory_enter(directory);
     execve(argv[0], argv, environment);
 }
 
@@ -49,7 +53,8 @@ static int await_exec(int fd) {
     return count == (ssize_t)sizeof code ? code : 0;
 }
 
-pid_t program_start(char *const argv[], char *const environment[], int *ret_output) {
+pid_t program_start(const char *directory, char *const argv[], char *const environment[],
+                    int *ret_output) {
     int output[2], failure[2];
     if (pipe2(output, O_CLOEXEC) < 0 || pipe2(failure, O_CLOEXEC) < 0 ||
         fcntl(output[0], F_SETFL, O_NONBLOCK) < 0)
@@ -58,7 +63,7 @@ pid_t program_start(char *const argv[], char *const environment[], int *ret_outp
     if (pid < 0)
         return -errno;
     if (pid == 0) {
-        become(argv, environment, output[1]);
+        become(directory, argv, environment, output[1]);
         int code = errno;
         ssize_t written = write(failure[1], &code, sizeof code);
         _exit(written == (ssize_t)sizeof code ? 127 : 126);

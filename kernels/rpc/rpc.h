@@ -2,8 +2,8 @@
  * then a bounded tail of bytes, then descriptors.
  *
  * The gateway asks, each request with a number that its RPC_REPLY repeats; the warden also tells
- * events of its own accord. No packet holds a host path that came from a client: kernelspecs and
- * data folders are named by the number the warden gave them.
+ * events of its own accord. No packet holds a path of the host that came from a client: kernelspecs
+ * and data folders are named by the number the warden gave them.
  *
  * Names: a jail by the session's UUID (16 bytes), a tree by a number that the gateway picks and
  * never uses twice. One jail has 1..n trees; restart ends one tree and starts another. */
@@ -22,6 +22,7 @@ enum {
     RPC_NAME_MAX = 128, /* kernelspec names, NUL included */
     RPC_OUTPUT_MAX = 4096,
     RPC_SPEC_FILES_MAX = 12,
+    RPC_DIRECTORY_MAX = 4096, /* PATH_MAX: longer ones cannot be entered */
 };
 
 enum rpc_kind {
@@ -31,7 +32,7 @@ enum rpc_kind {
     RPC_JAIL_CREATE, /* struct rpc_jail_create */
     RPC_JAIL_LIMITS, /* struct rpc_jail_create: new limits for a jail that lives */
     RPC_JAIL_END,    /* struct rpc_jail_end; the reply comes when nothing of it is left */
-    RPC_TREE_START,  /* struct rpc_tree_start + tail: connection file, then environment */
+    RPC_TREE_START,  /* struct rpc_tree_start + tail: connection file, environment, directory */
     RPC_TREE_SIGNAL, /* struct rpc_tree_signal */
     RPC_TREE_KILL,   /* struct rpc_tree_kill; RPC_TREE_ENDED follows */
     /* warden -> gateway */
@@ -91,9 +92,13 @@ struct rpc_tree_start {
     uint32_t kind; /* enum rpc_tree_kind */
     uint32_t spec; /* number of the kernelspec */
     /* The tail: connection_size bytes that become the connection file, then environment_size bytes
-     * of "NAME=value\0" strings, already filtered by the gateway. */
+     * of "NAME=value\0" strings, already filtered by the gateway, then directory_size bytes: where
+     * its main process is to start, from /home/user. A client's words: the warden opens nothing by
+     * them, pid 1 of the tree does, which sees what the session sees (init/directory.h). */
     uint32_t connection_size;
     uint32_t environment_size;
+    uint32_t directory_size;
+    uint32_t reserved;
 };
 
 struct rpc_tree_signal {

@@ -74,11 +74,13 @@ static int make_link(int *ret_own, int *ret_other, struct err *err) {
     return 0;
 }
 
-static void name_init(const struct jail *jail, const struct spec *spec, struct strings *ret_argv) {
+static void name_init(const struct jail *jail, struct slice directory, const struct spec *spec,
+                      struct strings *ret_argv) {
     char id[UUID_TEXT_SIZE];
     uuid_text(jail->id, id);
     strings_add(ret_argv, "init");
     strings_add(ret_argv, id);
+    strings_add_take(ret_argv, mem_copy_text(directory.data, directory.size));
     spec_fill_argv(spec, ret_argv);
 }
 
@@ -88,6 +90,7 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
     struct slice connection = slice_make(request->tail, start->connection_size);
     struct slice asked =
         slice_make(request->tail + start->connection_size, start->environment_size);
+    struct slice directory = slice_make(asked.data + asked.size, start->directory_size);
     int result = jail_leaf_make(&tree->jail->group, tree->number, err);
     if (result == 0)
         result = environment_build(spec, tree->jail->limits.cpus_milli, asked, &launch->environment,
@@ -102,7 +105,7 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
         result = make_link(&tree->link_source.fd, &launch->link, err);
     if (result < 0)
         return result;
-    name_init(tree->jail, spec, &launch->argv);
+    name_init(tree->jail, directory, spec, &launch->argv);
     trees_shown_add_all(&launch->trees, &spec->trees);
     data_add_trees(&tree->jail->warden->data, tree->jail->data_mask, &launch->trees);
     return 0;
@@ -167,8 +170,12 @@ static int launch_tree(struct tree *tree, const struct spec *spec, const struct 
 
 static int check_start(struct warden *warden, const struct rpc_packet *request, struct err *err) {
     const struct rpc_tree_start *start = &request->tree_start;
-    if ((uint64_t)start->connection_size + start->environment_size != request->tail_size)
+    uint64_t size = (uint64_t)start->connection_size + start->environment_size;
+    if (size + start->directory_size != request->tail_size)
         return err_set(err, EINVAL, "sizes do not add up to the tail's");
+    if (start->directory_size >= RPC_DIRECTORY_MAX ||
+        memchr(request->tail + size, 0, start->directory_size))
+        return err_set(err, EINVAL, "the directory is too long, or holds a NUL");
     if (start->kind != RPC_TREE_KERNEL)
         return err_set(err, ENOTSUP, "trees of kind %u are not there yet", start->kind);
     if (tree_find(warden, start->tree))

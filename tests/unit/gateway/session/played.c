@@ -184,7 +184,8 @@ struct played *played_create(struct rig *rig, const struct rpc_packet *start) {
     played->spec = body->spec;
     memcpy(played->jail, body->jail, sizeof played->jail);
     struct slice tail = slice_make(start->tail, start->tail_size);
-    assert_int_equal(tail.size, body->connection_size + body->environment_size);
+    assert_int_equal(tail.size,
+                     body->connection_size + body->environment_size + body->directory_size);
     assert_int_equal(tail.data[tail.size - 1], 0);
     played->environment_size = body->environment_size;
     played->environment = mem_copy_text(tail.data + body->connection_size, body->environment_size);

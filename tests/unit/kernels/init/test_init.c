@@ -29,7 +29,7 @@ struct tree {
 };
 
 /* Runs a shell script as the program of a tree; NULL runs a program that does not exist. */
-static struct tree start(char *script) {
+static struct tree start_in(char *directory, char *script) {
     int ends[2], pidfd = -1;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     struct clone_args args = {.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD,
@@ -40,7 +40,7 @@ static struct tree start(char *script) {
     if (pid == 0) {
         signal(SIGINT, SIG_IGN); /* as for a shell's background job */
         char *program = script ? "/bin/sh" : "/does/not/exist";
-        char *argv[] = {"init", "tag", program, "-c", script, NULL};
+        char *argv[] = {"init", "tag", directory, program, "-c", script, NULL};
         char *environment[] = {"PATH=/usr/bin:/bin", NULL};
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("proc", "/proc", "proc", 0, NULL) < 0)
@@ -56,6 +56,10 @@ static struct tree start(char *script) {
     }
     close(ends[1]);
     return (struct tree){pid, pidfd, ends[0]};
+}
+
+static struct tree start(char *script) {
+    return start_in("", script);
 }
 
 static struct init_report report;
@@ -257,6 +261,27 @@ static void gives_the_program_three_descriptors(void **state) {
     finish(&tree);
 }
 
+/* What a jail has, and this test has not, is in tests/clients/test_starts.py. */
+static void starts_where_it_is_told(void **state) {
+    (void)state;
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    struct {
+        char *said, *entered;
+    } rows[] = {
+        {"/tmp", "/tmp"}, {"/tmp/none/at//all/", "/tmp"}, {"none/at/all", here}, {".", here},
+        {"", here},       {"/dev/null", "/dev"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct tree tree = start_in(rows[i].said, "pwd -P | tr -d '\\n'");
+        await_start(&tree);
+        size_t size = await_report(&tree);
+        assert_int_equal(size, strlen(rows[i].entered));
+        assert_memory_equal(report.output, rows[i].entered, size);
+        finish(&tree);
+    }
+}
+
 static void ignores_malformed_orders(void **state) {
     (void)state;
     struct tree tree = start_waiting();
@@ -280,6 +305,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(reports_signal),
         cmocka_unit_test(reports_exec_failure),
         cmocka_unit_test(keeps_the_tail_of_much_output),
+        cmocka_unit_test(starts_where_it_is_told),
         cmocka_unit_test(does_not_wait_for_others_who_hold_the_output),
         cmocka_unit_test(ends_all_with_its_warden),
         cmocka_unit_test(forwards_signals_to_the_group),

@@ -228,6 +228,14 @@ static void refuses_what_makes_no_sense(void **state) {
     start.connection_size = UINT32_MAX;
     start.environment_size = 2;
     assert_int_equal(rig_request(&rig, &start, slice_make("x", 1), &err), -EINVAL);
+    start.connection_size = start.environment_size = 0;
+    start.directory_size = 3;
+    expect_error(rig_request(&rig, &start, slice_make("a\0b", 3), &err), EINVAL, &err,
+                 "start tree: the directory is too long, or holds a NUL");
+    start.directory_size = 4;
+    expect_error(rig_request(&rig, &start, slice_make("abc", 3), &err), EINVAL, &err,
+                 "start tree: sizes do not add up to the tail's");
+    start.directory_size = 0;
     static const char *const bad[] = {"NAME", "=value", "A=1\0B"};
     static const size_t sizes[] = {5, 7, 5};
     for (size_t i = 0; i < 3; i++)
