@@ -46,7 +46,8 @@ struct kernel *find_kernel_of(const struct exchange *exchange, const json_t *id)
 /* Which kernel a body wants, beside its members env and cellblock. */
 struct kernel_choice {
     const json_t *name; /* a string; NULL or null: the default */
-    const json_t *id;   /* a UUID that the client chose; NULL: a new one */
+    const json_t *id;   /* a UUID that the client chose; NULL: KERNEL_ID of env, or a new one */
+    const char *path;   /* where it starts, below the session's home; NULL: there */
     /* Answers where no kernelspec has that name. */
     void (*refuse_name)(struct exchange *exchange, const char *name);
 };

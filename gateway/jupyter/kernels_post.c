@@ -1,7 +1,9 @@
 /* kernels_post - what starts a kernel: POST /api/kernels, which answers at once, and for sessions.
- * Its one complication: session parameters come from the kernelspec, the variable KERNEL_CELLBLOCK
- * and the body; which kernelspec, the latter two may say. */
+ * Its one complication: what a kernel is given comes from the kernelspec, from variables that are
+ * meant for the gateway (KERNEL_CELLBLOCK, KERNEL_ID, KERNEL_WORKING_DIR) and from the body; which
+ * kernelspec, the latter two may say. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "jupyter/exchange.h"
@@ -92,13 +94,32 @@ static int read_parameters(struct exchange *exchange, struct wish *wish) {
     return 0;
 }
 
-/* An id that the client chose; false after an answer. */
-static bool read_id(struct exchange *exchange, const json_t *value, uint8_t *ret_id) {
+/* An id that the client chose, in the body or by the variable, which may be empty; false after an
+ * answer. */
+static bool read_id(struct exchange *exchange, const struct wish *wish, uint8_t *id,
+                    const uint8_t **ret_id) {
+    const json_t *value = wish->choice->id, *variable = json_object_get(wish->env, "KERNEL_ID");
+    if (!value && !(json_is_string(variable) && json_string_length(variable) == 0))
+        value = variable;
+    *ret_id = value ? id : NULL;
+    if (!value)
+        return true;
     if (json_is_string(value) &&
-        id_parse(slice_make(json_string_value(value), json_string_length(value)), ret_id))
+        id_parse(slice_make(json_string_value(value), json_string_length(value)), id))
         return true;
     reply_error(exchange->request, 400, "invalid_kernel_id", "the kernel's id is no UUID");
     return false;
+}
+
+/* The variable is a folder of the client's machine, a path is as Jupyter's API names files: from
+ * the top folder, which is the session's home here. */
+static struct slice wanted_directory(const struct wish *wish) {
+    const json_t *variable = json_object_get(wish->parameters.env, "KERNEL_WORKING_DIR");
+    const char *path = wish->choice->path ? wish->choice->path : "";
+    struct slice directory = json_string_length(variable)
+                                 ? slice_from_text(json_string_value(variable))
+                                 : slice_from_text(path + strspn(path, "/"));
+    return directory.size < RPC_DIRECTORY_MAX ? directory : (struct slice){0};
 }
 
 static struct kernel *start_now(struct exchange *exchange, const struct kernel_start *start) {
@@ -120,12 +141,12 @@ static struct kernel *start_wish(struct exchange *exchange, const struct wish *w
     cleanup_text struct text environment = {0};
     uint8_t id[ID_BYTES];
     struct kernel_start start = {.spec = wish->spec,
+                                 .directory = wanted_directory(wish),
                                  .limits = parameters_limits(context, &wish->parameters),
                                  .data_mask = wish->parameters.data_mask};
     struct err err;
-    if (wish->choice->id && !read_id(exchange, wish->choice->id, id))
+    if (!read_id(exchange, wish, id, &start.id))
         return NULL;
-    start.id = wish->choice->id ? id : NULL;
     if (environment_write(context->params, wish->parameters.env, &environment,
                           &start.launch_timeout_ms, &err) < 0) {
         reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
@@ -160,20 +181,28 @@ static void refuse_name(struct exchange *exchange, const char *name) {
                 name);
 }
 
-void kernels_post(struct exchange *exchange) {
-    json_t *body = read_body(exchange->request);
-    if (!body)
+static void post(struct exchange *exchange, const json_t *body) {
+    const json_t *id = get_member(body, "kernel_id"), *path = get_member(body, "path");
+    struct kernel_choice choice = {json_object_get(body, "name"), id, json_string_value(path),
+                                   refuse_name};
+    if (path && !choice.path) {
+        reply_error(exchange->request, 400, "invalid_path", "path is not a string");
         return;
-    const json_t *id = get_member(body, "kernel_id");
-    struct kernel_choice choice = {json_object_get(body, "name"), id, refuse_name};
+    }
     /* As jupyter_server has it: a kernel that is there already is the answer. */
     struct kernel *kernel = find_kernel_of(exchange, id);
     if (!kernel)
         kernel = start_kernel(exchange, body, &choice);
-    if (kernel) {
-        cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
-        reply_json(exchange->request, 201, kernel_model(kernel),
-                   &(struct http_header){"Location", location});
-    }
+    if (!kernel)
+        return;
+    cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
+    reply_json(exchange->request, 201, kernel_model(kernel),
+               &(struct http_header){"Location", location});
+}
+
+void kernels_post(struct exchange *exchange) {
+    json_t *body = read_body(exchange->request);
+    if (body)
+        post(exchange, body);
     json_decref(body);
 }

@@ -127,7 +127,7 @@ static struct session *create_session(struct exchange *exchange, const json_t *b
                                       const json_t *wanted, const struct session_texts *texts) {
     struct session_table *table = exchange->jupyter->sessions;
     const json_t *id = get_member(wanted, "id");
-    struct kernel_choice choice = {json_object_get(wanted, "name"), id, refuse_name};
+    struct kernel_choice choice = {json_object_get(wanted, "name"), id, texts->path, refuse_name};
     if (!session_table_make_room(table)) {
         reply_error(exchange->request, 403, "max_session_names",
                     "there are %llu sessions, which is all that max_session_names allows",
@@ -171,12 +171,13 @@ void sessions_post(struct exchange *exchange) {
 
 /* The kernel that a session is to have; NULL after an answer. */
 static struct kernel *choose_kernel(struct exchange *exchange, const json_t *body,
-                                    const json_t *wanted, struct kernel *present) {
+                                    const json_t *wanted, const char *path,
+                                    struct kernel *present) {
     const json_t *id = get_member(wanted, "id"), *name = get_member(wanted, "name");
     if (!id && !name)
         return present;
     if (!id)
-        return start_kernel(exchange, body, &(struct kernel_choice){name, NULL, refuse_name});
+        return start_kernel(exchange, body, &(struct kernel_choice){name, NULL, path, refuse_name});
     struct kernel *kernel = find_kernel_of(exchange, id);
     if (!kernel)
         reply_error(exchange->request, 400, "kernel_not_found", "No such kernel: %s",
@@ -190,7 +191,8 @@ static void patch(struct exchange *exchange, json_t *body, const struct session_
     json_t *wanted = session ? read_kernel(exchange, body) : NULL;
     if (!wanted)
         return;
-    struct kernel *after = choose_kernel(exchange, body, wanted, before);
+    const char *path = texts->path ? texts->path : session->path;
+    struct kernel *after = choose_kernel(exchange, body, wanted, path, before);
     json_decref(wanted);
     if (!after)
         return;

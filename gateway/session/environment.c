@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "config/table.h"
+
+static const char launch_timeout[] = "KERNEL_LAUNCH_TIMEOUT";
+
 static bool is_allowed(const struct params *params, const char *name) {
     if (strncmp(name, "KERNEL_", 7) == 0)
         return true;
@@ -22,6 +27,14 @@ static bool is_ours(const char *name) {
 static bool is_name(const char *name) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
     return *name && strspn(name, letters) == strlen(name) && !(*name >= '0' && *name <= '9');
+}
+
+/* Enterprise Gateway's client sends its timeout as a number; everything else is a text. */
+static json_t *text_of(const char *name, json_t *value) {
+    if (!json_is_number(value) || strcmp(name, launch_timeout) != 0)
+        return json_incref(value);
+    cleanup_mem char *text = mem_format("%.15g", json_number_value(value));
+    return json_string(text);
 }
 
 static int check(const struct params *params, const char *name, const json_t *value,
@@ -51,13 +64,15 @@ int environment_merge(const struct params *params, const json_t *env, enum envir
             continue;
         if (!is_good)
             return err_set(err, EINVAL, "/env/%.80s is not among allowed_envs", name);
-        int result = check(params, name, value, err);
+        if (rule != ENVIRONMENT_PICK && is_ours(name))
+            return err_set(err, EINVAL, "/env/%.80s is not for you to set", name);
+        json_t *text = text_of(name, value);
+        int result = check(params, name, text, err);
+        if (result == 0 && !is_ours(name))
+            json_object_set(into, name, text);
+        json_decref(text);
         if (result < 0)
             return result;
-        if (!is_ours(name))
-            json_object_set(into, name, value);
-        else if (rule != ENVIRONMENT_PICK)
-            return err_set(err, EINVAL, "/env/%.80s is not for you to set", name);
     }
     return 0;
 }
@@ -65,10 +80,12 @@ int environment_merge(const struct params *params, const json_t *env, enum envir
 static int read_timeout(const char *value, int64_t *ret_ms, struct err *err) {
     char *end;
     double seconds = strtod(value, &end);
-    if (*end || end == value || !(seconds > 0 && seconds <= 3600))
-        return err_set(err, EINVAL,
-                       "/env/KERNEL_LAUNCH_TIMEOUT is not a number of seconds up to 3600");
-    *ret_ms = (int64_t)(seconds * 1000) + 1; /* 0 would mean none */
+    double most = (double)param_find("launch_timeout_ms")->maximum / 1000;
+    if (*end || end == value || !(seconds > 0 && seconds <= most))
+        return err_set(err, EINVAL, "/env/%s is not a number of seconds up to %.15g",
+                       launch_timeout, most);
+    int64_t ms = (int64_t)(seconds * 1000);
+    *ret_ms = ms ? ms : 1; /* 0 would mean none */
     return 0;
 }
 
@@ -83,6 +100,6 @@ int environment_write(const struct params *params, const json_t *env, struct tex
             return err_set(err, EINVAL, "/env has more than %llu bytes (kernel_env_bytes)",
                            (unsigned long long)params->kernel_env_bytes);
     }
-    const json_t *timeout = json_object_get(env, "KERNEL_LAUNCH_TIMEOUT");
+    const json_t *timeout = json_object_get(env, launch_timeout);
     return timeout ? read_timeout(json_string_value(timeout), ret_launch_timeout_ms, err) : 0;
 }

@@ -16,8 +16,8 @@ enum environment_rule {
 };
 
 /* Puts the variables of env, which is {NAME: text}, over those of into. KERNEL_ID and
- * KERNEL_CELLBLOCK are left out of what is picked and refused elsewhere. -EINVAL with a sentence
- * that begins with a JSON pointer, /env/NAME. */
+ * KERNEL_CELLBLOCK are left out of what is picked and refused elsewhere. KERNEL_LAUNCH_TIMEOUT may
+ * be a number. -EINVAL with a sentence that begins with a JSON pointer, /env/NAME. */
 int environment_merge(const struct params *params, const json_t *env, enum environment_rule rule,
                       json_t *into, struct err *err);
 
