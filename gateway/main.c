@@ -170,7 +170,7 @@ static void open_rooms(struct gateway *gateway) {
                                                                 .connections = count_connections,
                                                                 .connections_context = gateway});
     struct http_limits limits = limits_of(&gateway->params);
-    struct http_handler handler = {jupyter_on_request, gateway->jupyter};
+    struct http_handler handler = {jupyter_on_request, gateway->jupyter, jupyter_on_refusal};
     gateway->server = http_server_create(gateway->loop, &limits, &handler);
 }
 

@@ -29,6 +29,7 @@ struct params_address {
 #define PARAM_MEMBER_PATH char *
 #define PARAM_MEMBER_PATHS struct params_list
 #define PARAM_MEMBER_NAMES struct params_list
+#define PARAM_MEMBER_ORIGINS struct params_list /* lower case, or "*" */
 #define PARAM_MEMBER_FOLDERS struct params_list /* "NAME=/host/folder", each NAME once */
 #define PARAM_MEMBER_BOOL bool
 #define PARAM_MEMBER_COUNT uint64_t

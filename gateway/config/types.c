@@ -97,11 +97,15 @@ static void put_text(char **text, char *value) {
 }
 
 /* What may stand in a header: no control characters (RFC 9110 section 5.5). */
-static int read_text(const struct param_row *row, const char *text, void *member, struct err *err) {
+static int check_header_text(const struct param_row *row, const char *text, struct err *err) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at))
             return err_set(err, EINVAL, "it holds a control character");
-    int r = check_size(row, text, err);
+    return check_size(row, text, err);
+}
+
+static int read_text(const struct param_row *row, const char *text, void *member, struct err *err) {
+    int r = check_header_text(row, text, err);
     if (r == 0)
         put_text(member, mem_strdup(text));
     return r;
@@ -205,6 +209,25 @@ static int make_name(const struct param_row *row, const char *text, char **ret_n
     return 0;
 }
 
+/* As browsers send it: RFC 6454 section 6.2, without a path, in lower case. */
+static int make_origin(const struct param_row *row, const char *text, char **ret_origin,
+                       struct err *err) {
+    int r = check_header_text(row, text, err);
+    if (r < 0)
+        return r;
+    const char *host = strstr(text, "://");
+    bool is_origin = host && host > text && host[3] && !strpbrk(host + 3, "/?#@\\*");
+    for (const char *at = text; *at; at++)
+        is_origin &= *at > ' ' && isascii((unsigned char)*at);
+    if (!is_origin && strcmp(text, "*") != 0)
+        return err_set(err, EINVAL, "\"%.60s\" is neither * nor like https://lab.example.org:8443",
+                       text);
+    *ret_origin = mem_strdup(text);
+    for (char *at = *ret_origin; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return 0;
+}
+
 /* NAME=/host/folder. The name becomes that of a folder. */
 static int make_folder(const struct param_row *row, const char *text, char **ret_folder,
                        struct err *err) {
@@ -277,6 +300,7 @@ static void finish_list(void *member) {
 
 LIST_TYPE(PATHS, ':', make_absolute, "PATHS", "paths", false)
 LIST_TYPE(NAMES, ',', make_name, "NAMES", "names", false)
+LIST_TYPE(ORIGINS, ',', make_origin, "ORIGINS", "web origins", false)
 LIST_TYPE(FOLDERS, ':', make_folder, "NAME=PATH", "named folders", true)
 
 /* -- address ------------------------------------------------------------------------------------

@@ -156,6 +156,16 @@ static bool is_head_request(const struct http_request *request) {
     return request && slice_equal_text(http_request_method(request), "HEAD");
 }
 
+/* What the owner adds; NULL where it has not heard of this request. */
+static const char *added_headers(struct connection *connection) {
+    const struct http_handler *handler = &connection->server->handler;
+    struct http_request *request = connection->request;
+    if (!request || !request->parser.head_done || !handler->on_refusal)
+        return NULL;
+    handler->on_refusal(handler->context, request);
+    return request->added.data;
+}
+
 /* Answers with the refusal as JSON; the connection closes behind it. */
 static void turn_down(struct connection *connection, const struct refusal *refusal) {
     struct text body = {0}, lines = {0}, head = {0};
@@ -167,7 +177,8 @@ static void turn_down(struct connection *connection, const struct refusal *refus
                        "Connection: close\r\nContent-Type: application/json\r\n"
                        "Content-Length: %zu\r\n%s",
                        body.size, refusal->header ? refusal->header : "");
-    struct answer answer = {.status = refusal->status, .lines = lines.data};
+    struct answer answer = {
+        .status = refusal->status, .lines = lines.data, .added = added_headers(connection)};
     reply_append_head(&head, connection->server, &answer);
     struct piece pieces[] = {{text_slice(&head), NULL}, {text_slice(&body), NULL}};
     connection->close_after = true;

@@ -40,6 +40,9 @@ struct http_handler {
     /* The request is the server's; it lives until it is answered or gone. */
     void (*on_request)(void *context, struct http_request *request);
     void *context;
+    /* The server itself is about to refuse a request whose head is whole: the owner may add headers
+     * and must do nothing else. May be NULL. */
+    void (*on_refusal)(void *context, struct http_request *request);
 };
 
 struct http_server *http_server_create(struct loop *loop, const struct http_limits *limits,
@@ -88,6 +91,9 @@ struct http_header {
 
 /* "Not Found" for 404; "Unknown" where a status has no phrase. */
 const char *http_status_phrase(int status);
+
+/* Adds a header to whatever answers the request, which is still to be answered. */
+void http_request_add_header(struct http_request *request, const char *name, const char *value);
 
 /* Answers whole. Content-Length, Date, Connection are set here; HEAD and 204/304 send no body.
  * body is referenced, not taken; NULL is empty. */

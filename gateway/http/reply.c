@@ -18,17 +18,26 @@ static void append_value(struct text *head, const char *value) {
             head->data[i] = ' ';
 }
 
+static void append_header(struct text *head, const char *name, const char *value) {
+    append_value(head, name);
+    text_append_text(head, ": ");
+    append_value(head, value);
+    text_append_text(head, "\r\n");
+}
+
+void http_request_add_header(struct http_request *request, const char *name, const char *value) {
+    append_header(&request->added, name, value);
+}
+
 void reply_append_head(struct text *head, struct http_server *server, const struct answer *answer) {
     text_append_format(head, "HTTP/1.1 %d %s\r\nDate: %s\r\n", answer->status,
                        http_status_phrase(answer->status), server_date(server));
-    for (size_t i = 0; i < answer->header_count; i++) {
-        append_value(head, answer->headers[i].name);
-        text_append_text(head, ": ");
-        append_value(head, answer->headers[i].value);
-        text_append_text(head, "\r\n");
-    }
+    for (size_t i = 0; i < answer->header_count; i++)
+        append_header(head, answer->headers[i].name, answer->headers[i].value);
     if (answer->lines)
         text_append_text(head, answer->lines);
+    if (answer->added)
+        text_append_text(head, answer->added);
     text_append_text(head, "\r\n");
 }
 
@@ -57,7 +66,7 @@ void http_reply(struct http_request *request, int status, const struct http_head
     text_append_text(&lines, connection_line(request));
     if (!is_bodiless_status(status))
         text_append_format(&lines, "Content-Length: %zu\r\n", content.size);
-    struct answer answer = {status, headers, header_count, lines.data};
+    struct answer answer = {status, headers, header_count, lines.data, request->added.data};
     reply_append_head(&head, connection->server, &answer);
     bool send_body = !is_bodiless_status(status) && !is_head(request);
     struct piece pieces[] = {{text_slice(&head), NULL}, {content, body}};
@@ -82,7 +91,7 @@ void http_reply_begin(struct http_request *request, int status, const struct htt
     text_append_text(&lines, connection_line(request));
     if (request->chunked)
         text_append_text(&lines, "Transfer-Encoding: chunked\r\n");
-    struct answer answer = {status, headers, header_count, lines.data};
+    struct answer answer = {status, headers, header_count, lines.data, request->added.data};
     reply_append_head(&head, connection->server, &answer);
     connection_send(connection, &(struct piece){text_slice(&head), NULL}, 1);
     text_finish(&lines);

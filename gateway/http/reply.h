@@ -9,6 +9,7 @@ struct answer {
     const struct http_header *headers;
     size_t header_count;
     const char *lines; /* more headers, each with its CRLF; may be NULL */
+    const char *added; /* likewise, what http_request_add_header gave */
 };
 
 void reply_append_head(struct text *head, struct http_server *server, const struct answer *answer);

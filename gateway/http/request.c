@@ -30,6 +30,7 @@ void request_destroy(struct http_request *request) {
     struct joined *joined;
     list_for_each (joined, &request->joined, link)
         destroy_joined(joined);
+    text_finish(&request->added);
     parser_finish(&request->parser);
     mem_free(request);
 }

@@ -13,6 +13,7 @@ struct http_request {
     void *context;
     void (*on_gone)(void *context);
     size_t body_counted; /* of the body, in server.h's bodies */
+    struct text added;   /* header lines for its answer */
     struct list joined;  /* values of headers that came more than once and were asked for */
     /* An answer in pieces: */
     bool begun, chunked, bodiless, above_mark;

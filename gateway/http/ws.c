@@ -222,7 +222,7 @@ static void send_acceptance(struct http_request *request, const char *subprotoco
     append_accept(&lines, fields_find(&request->parser, "Sec-WebSocket-Key", 0)->value);
     if (subprotocol)
         text_append_format(&lines, "Sec-WebSocket-Protocol: %s\r\n", subprotocol);
-    struct answer answer = {101, headers, header_count, lines.data};
+    struct answer answer = {101, headers, header_count, lines.data, request->added.data};
     reply_append_head(&head, request->connection->server, &answer);
     connection_send(request->connection, &(struct piece){text_slice(&head), NULL}, 1);
     text_finish(&lines);

@@ -28,3 +28,4 @@ struct jupyter *jupyter_create(const struct jupyter_context *context);
 void jupyter_destroy(struct jupyter *jupyter);
 /* For struct http_handler; context is the struct jupyter. */
 void jupyter_on_request(void *context, struct http_request *request);
+void jupyter_on_refusal(void *context, struct http_request *request);

@@ -3,6 +3,7 @@
 
 #include "auth/auth.h"
 #include "base/cleanup.h"
+#include "jupyter/cors.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
 #include "jupyter/session_table.h"
@@ -123,11 +124,25 @@ static void reply_unauthorized(struct http_request *request, const struct auth_a
     reply_json(request, answer->status, value, answer->status == 401 ? &challenge : NULL);
 }
 
+static void reply_foreign(struct http_request *request) {
+    struct slice origin = http_request_header(request, "Origin");
+    reply_error(request, 403, "origin_not_allowed",
+                "pages of %.*s may not call this gateway: allow_origin does not name it",
+                (int)origin.size, (const char *)origin.data);
+}
+
 void jupyter_on_request(void *context, struct http_request *request) {
     struct exchange exchange = {.jupyter = context, .request = request};
+    const struct params *params = exchange.jupyter->context.params;
     struct slice method = http_request_method(request);
+    cors_add_headers(params, request);
     if (slice_equal_text(method, "OPTIONS")) { /* a preflight carries no token */
+        cors_add_permissions(params, request);
         reply_nothing(request);
+        return;
+    }
+    if (!cors_admits(params, request)) {
+        reply_foreign(request);
         return;
     }
     struct auth_answer answer = auth_check(exchange.jupyter->context.auth, request);
@@ -139,6 +154,11 @@ void jupyter_on_request(void *context, struct http_request *request) {
         handle(&exchange, &found);
     else
         reply_unrouted(request, method, path);
+}
+
+void jupyter_on_refusal(void *context, struct http_request *request) {
+    const struct jupyter *jupyter = context;
+    cors_add_headers(jupyter->context.params, request);
 }
 
 struct jupyter *jupyter_create(const struct jupyter_context *context) {

@@ -80,7 +80,8 @@ static void later_sources_win(void **state) {
     struct err err;
     struct input input = {
         .file = "# comment\nmax_kernels = 5\npids=100\nlaunch_timeout_ms = 7 s ; note\n"
-                "kernels = /file/a\n  /file/b\nkernels = /file/c\n\nallowed_envs = A,B\n",
+                "kernels = /file/a\n  /file/b\nkernels = /file/c\n\nallowed_envs = A,B\n"
+                "allow_origin = HTTPS://Lab.example.org:8443,vscode-webview://x,*\n",
         .environment = {"CELLBLOCK_PIDS=101", "CELLBLOCK_KERNELS=/env/a:/env/b",
                         "CELLBLOCK_OPEN_FILES=2000", "CELLBLOCK_NO_TOKEN=1"},
         .flags = {"--open-files", "3000", "--kernels=/flag/a", "--kernels", "/flag/b"},
@@ -96,6 +97,9 @@ static void later_sources_win(void **state) {
     assert_string_equal(params.kernels.items[1], "/flag/b");
     assert_int_equal(params.allowed_envs.count, 2);
     assert_string_equal(params.allowed_envs.items[1], "B");
+    assert_int_equal(params.allow_origin.count, 3);
+    assert_string_equal(params.allow_origin.items[0], "https://lab.example.org:8443");
+    assert_string_equal(params.allow_origin.items[2], "*");
     assert_string_equal(params.config, file_path);
     params_finish(&params);
     input.flags[2] = NULL;
@@ -236,6 +240,15 @@ static const struct {
     {{.flags = {"--token=a'b"}}, "--token: it may hold letters, digits"},
     {{.flags = {"--allow-origin=http://a\r\nX: y"}},
      "--allow-origin: it holds a control character"},
+    {{.flags = {"--default-kernel=a\nb"}}, "--default-kernel: it holds a control character"},
+    {{.flags = {"--allow-origin=*,lab.example.org"}},
+     "--allow-origin: \"lab.example.org\" is neither * nor like https://lab.example.org:8443"},
+    {{.flags = {"--allow-origin=https://a/"}}, "\"https://a/\" is neither"},
+    {{.flags = {"--allow-origin=https://"}}, "\"https://\" is neither"},
+    {{.flags = {"--allow-origin=://a"}}, "\"://a\" is neither"},
+    {{.flags = {"--allow-origin=https://*.example.org"}}, "is neither"},
+    {{.flags = {"--allow-origin=https://caf\xc3\xa9"}}, "is neither"},
+    {{.flags = {"--allow-origin=http://a b"}}, "\"http://a b\" is neither"},
     {{.flags = {"--default-kernel="}}, "--default-kernel: it may not be empty"},
     {{.flags = {"--allowed-envs=A,1B"}}, "--allowed-envs: \"1B\" is no name of a variable"},
     {{.flags = {"--allowed-envs=A=B"}}, "\"A=B\" is no name"},

@@ -26,6 +26,10 @@ struct slice http_request_header(const struct http_request *request, const char 
         return absent_or(request->authorization);
     if (strcmp(name, "User-Agent") == 0)
         return absent_or(request->user_agent);
+    if (strcmp(name, "Origin") == 0)
+        return absent_or(request->origin);
+    if (strcmp(name, "Host") == 0)
+        return absent_or(request->host);
     assert_string_equal(name, "Sec-WebSocket-Protocol");
     return absent_or(request->subprotocols);
 }
@@ -44,6 +48,11 @@ void http_request_set_context(struct http_request *request, void *context,
     request->on_gone = on_gone;
 }
 
+void http_request_add_header(struct http_request *request, const char *name, const char *value) {
+    assert_int_equal(request->answers, 0);
+    text_append_format(&request->added, "%s: %s\n", name, value);
+}
+
 void http_reply(struct http_request *request, int status, const struct http_header *headers,
                 size_t header_count, struct bytes *body) {
     struct text lines = {0};
@@ -52,6 +61,7 @@ void http_reply(struct http_request *request, int status, const struct http_head
     text_append_text(&lines, "");
     for (size_t i = 0; i < header_count; i++)
         text_append_format(&lines, "%s: %s\n", headers[i].name, headers[i].value);
+    text_append(&lines, text_slice(&request->added));
     request->headers = lines.data;
     request->content = body ? bytes_ref(body) : NULL;
     if (body)
@@ -126,6 +136,7 @@ void request_leave(struct http_request *request) {
 
 void request_finish(struct http_request *request) {
     mem_free(request->headers);
+    text_finish(&request->added);
     bytes_unref(request->content);
     json_decref(request->json);
     *request = (struct http_request){0};

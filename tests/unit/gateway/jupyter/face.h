@@ -21,13 +21,14 @@ struct face {
 
 /* What the http room would make of a client's request. */
 struct http_request {
-    const char *method, *path, *query, *authorization, *subprotocols,
-        *user_agent; /* NULL: absent */
+    const char *method, *path, *query, *authorization, *subprotocols, *user_agent, *origin,
+        *host; /* NULL: absent */
     struct slice body;
     bool is_websocket;
     void *context;
     void (*on_gone)(void *context);
     /* The answer. */
+    struct text added; /* like headers */
     int answers, status;
     char *headers; /* "Name: value\n" each */
     struct bytes *content;
