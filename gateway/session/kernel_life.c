@@ -403,6 +403,7 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     kernel->spec_name = mem_strdup(start->spec->name);
     kernel->spec_number = start->spec->number;
     kernel->interrupt_by_message = start->spec->interrupt_by_message;
+    kernel->transport = start->spec->transport;
     cleanup_text struct text environment = {0};
     text_append(&environment, start->environment);
     text_append_format(&environment, "KERNEL_ID=%s", kernel->id);

@@ -77,6 +77,7 @@ struct kernel {
     char *spec_name;
     uint32_t spec_number;
     bool interrupt_by_message;
+    enum rpc_transport transport;
     struct bytes *environment, *directory;
     int64_t launch_timeout_ms;
     struct rpc_limits limits;

@@ -60,23 +60,24 @@ static struct bytes *write_connection(struct kernel *kernel) {
     uint8_t key[ID_BYTES];
     id_make(key);
     id_format(key, kernel->key);
-    struct connection connection = {.transport = "ipc",
-                                    .ip = RPC_KERNEL_SOCKETS,
+    bool is_tcp = kernel->transport == RPC_TRANSPORT_TCP;
+    struct connection connection = {.transport = is_tcp ? "tcp" : "ipc",
+                                    .ip = is_tcp ? "127.0.0.1" : RPC_KERNEL_SOCKETS,
                                     .key = kernel->key,
                                     .signature_scheme = "hmac-sha256",
                                     .kernel_name = kernel->spec_name};
     for (int i = 0; i < CONNECTION_PORT_COUNT; i++)
-        connection.ports[i] = i + 1;
+        connection.ports[i] = is_tcp ? rpc_tcp_port(kernel->tree, i) : i + 1;
     return connection_write(&connection);
 }
 
 void kernel_start_tree(struct kernel *kernel) {
+    kernel->tree = kernels_next_tree(kernel->kernels, kernel);
     cleanup_bytes struct bytes *connection = write_connection(kernel);
     cleanup_text struct text tail = {0};
     text_append(&tail, bytes_slice(connection));
     text_append(&tail, bytes_slice(kernel->environment));
     text_append(&tail, bytes_slice(kernel->directory));
-    kernel->tree = kernels_next_tree(kernel->kernels, kernel);
     struct rpc_tree_start body = {.head.kind = RPC_TREE_START,
                                   .tree = kernel->tree,
                                   .kind = RPC_TREE_KERNEL,

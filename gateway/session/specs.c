@@ -152,6 +152,7 @@ int specs_add(struct specs *specs, const struct parameters_context *context,
     spec->name = mem_copy_text(packet->spec.name, strnlen(packet->spec.name, RPC_NAME_MAX));
     spec->number = packet->spec.spec;
     spec->generation = packet->spec.generation;
+    spec->transport = packet->spec.transport;
     int result = check_name(spec->name, err);
     if (result == 0 && packet->fd_count == 0)
         result = err_set(err, EINVAL, "no kernel.json");

@@ -22,6 +22,7 @@ struct spec {
     uint32_t number, generation;
     json_t *content; /* kernel.json */
     bool interrupt_by_message;
+    enum rpc_transport transport;
     struct spec_resource resources[RPC_SPEC_FILES_MAX];
     size_t resource_count;
 };

@@ -1,11 +1,12 @@
 /* init - what the warden and pid 1 of a tree say to each other over a SOCK_SEQPACKET pair.
  *
- * pid 1 is started as `init TAG DIRECTORY PROGRAM ARGUMENT...` with the environment, user, limits
- * and filter of the program it runs, /dev/null as descriptors 0 to 2 and its end of the pair as
- * INIT_FD_LINK. TAG is the session's id, which test builds report; DIRECTORY is where the program
- * is to start, if directory.h finds it. It runs the program in a process group and session of its
- * own, and ends, and with it everything in its pid namespace, when the program has ended or the
- * warden is gone. */
+ * pid 1 is started as `init TAG PORT SOCKETS DIRECTORY PROGRAM ARGUMENT...` with the environment,
+ * user, limits and filter of the program it runs, /dev/null as descriptors 0 to 2 and its end of
+ * the pair as INIT_FD_LINK. TAG is the session's id, which test builds report. PORT is 0, or the
+ * first of the program's five tcp ports, for each of which it makes a socket in the file system,
+ * SOCKETS-1 to SOCKETS-5, once somebody listens there. DIRECTORY is where the program is to start,
+ * if directory.h finds it. It runs the program in a process group and session of its own, and ends,
+ * and with it everything in its pid namespace, when the program has ended or the warden is gone. */
 #pragma once
 
 #include <stdint.h>

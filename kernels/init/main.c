@@ -1,5 +1,6 @@
 /* init - pid 1 of a tree: runs one program, reaps orphans, forwards group signals, drains the
- * program's output and ends everything by ending itself. See init.h.
+ * program's output, bridges a kernel that speaks tcp only, and ends everything by ending itself.
+ * See init.h.
  *
  * Its one complication: it has the user of what it watches over. It cannot be killed or stopped
  * from inside (the kernel spares pid 1 of a namespace from signals it has no handler for), its
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -16,10 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init/bridge.h"
 #include "init/init.h"
 #include "init/output.h"
 #include "init/program.h"
 #include "report_static/report_static.h"
+
+enum { ARGUMENT_TAG = 1, ARGUMENT_PORT, ARGUMENT_SOCKETS, ARGUMENT_DIRECTORY, ARGUMENT_PROGRAM };
 
 /* Exit statuses of pid 1; the warden learns what happened from reports. */
 enum { ENDED = 0, WARDEN_GONE = 1, BROKEN = 2 };
@@ -27,6 +32,8 @@ enum { ENDED = 0, WARDEN_GONE = 1, BROKEN = 2 };
 /* A pipe holds 1 MiB at most (fs.pipe-max-size): what is in it when the program ends is read, what
  * a process that outlives it goes on to write is not. */
 enum { LAST_READS = 1024 * 1024 / INIT_OUTPUT_MAX };
+
+enum { OWN_POLLED = 3 };
 
 static struct output output = {.fd = -1};
 static pid_t program;
@@ -76,9 +83,10 @@ static bool obey(void) {
 
 static int watch(int signals) {
     for (;;) {
-        struct pollfd polled[] = {
+        struct pollfd polled[OWN_POLLED + BRIDGE_POLLED] = {
             {INIT_FD_LINK, POLLIN, 0}, {signals, POLLIN, 0}, {output.fd, POLLIN, 0}};
-        if (poll(polled, 3, -1) < 0)
+        bridge_fill(polled + OWN_POLLED);
+        if (poll(polled, OWN_POLLED + BRIDGE_POLLED, bridge_wait_ms()) < 0)
             continue;
         if (polled[0].revents && !obey())
             return WARDEN_GONE;
@@ -86,6 +94,7 @@ static int watch(int signals) {
             return ENDED;
         if (polled[2].revents)
             output_read(&output);
+        bridge_serve(polled + OWN_POLLED);
     }
 }
 
@@ -102,19 +111,22 @@ static int open_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
-        fcntl(INIT_FD_LINK, F_SETFD, FD_CLOEXEC) < 0)
+    if (argc <= ARGUMENT_PROGRAM || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || fcntl(INIT_FD_LINK, F_SETFD, FD_CLOEXEC) < 0)
         return BROKEN;
-    report_static_begin("init", argv[1]);
+    report_static_begin("init", argv[ARGUMENT_TAG]);
     report_static_plant("init");
     int signals = open_signals();
     if (signals < 0)
         return report_static_end(BROKEN);
-    program = program_start(argv[2], argv + 3, environ, &output.fd);
+    program = program_start(argv[ARGUMENT_DIRECTORY], argv + ARGUMENT_PROGRAM, environ, &output.fd);
     if (program < 0) {
         report(INIT_FAILED, -program);
         return report_static_end(ENDED);
     }
     report(INIT_STARTED, 0);
+    int first_port = atoi(argv[ARGUMENT_PORT]);
+    if (first_port)
+        bridge_begin(argv[ARGUMENT_SOCKETS], first_port);
     return report_static_end(watch(signals));
 }

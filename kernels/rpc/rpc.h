@@ -46,6 +46,12 @@ enum rpc_kind {
 
 enum rpc_tree_kind { RPC_TREE_KERNEL = 1, RPC_TREE_COMMAND, RPC_TREE_TERMINAL, RPC_TREE_FILES };
 
+/* How a kernel is reached. Its kernelspec says so (metadata.cellblock.transport). */
+enum rpc_transport {
+    RPC_TRANSPORT_IPC = 0, /* it makes the sockets of RPC_KERNEL_SOCKETS itself */
+    RPC_TRANSPORT_TCP,     /* pid 1 makes them in its place; see rpc_tcp_port */
+};
+
 /* Why a tree ended. */
 enum rpc_cause {
     RPC_CAUSE_EXIT = 1, /* its main process left: status is the exit status */
@@ -123,7 +129,7 @@ struct rpc_spec {
     uint32_t spec;       /* its number: stable while the warden lives */
     uint32_t generation; /* of this reading of the folders */
     uint32_t file_count; /* descriptors, kernel.json first */
-    uint32_t reserved;
+    uint32_t transport;  /* enum rpc_transport */
     char name[RPC_NAME_MAX];
     char files[RPC_SPEC_FILES_MAX][64]; /* names within the kernelspec's folder */
 };
@@ -162,6 +168,14 @@ struct rpc_tree_ended {
 /* Where a connection file says the sockets are, seen from inside: "ip" and the file itself. */
 #define RPC_KERNEL_SOCKETS "/run/kernel/k"
 #define RPC_CONNECTION_FILE "/run/kernel/connection.json"
+
+/* The port of 127.0.0.1 in the session's own network where the kernel of a tree with
+ * RPC_TRANSPORT_TCP has its socket number index (0 to 4, as their order above). Below the ports
+ * that the host's kernel picks by itself, and others for each of 2000 trees on end: a tree never
+ * meets what an earlier one of its session has left. */
+static inline int rpc_tcp_port(uint64_t tree, int index) {
+    return 20000 + (int)(tree % 2000) * 5 + index;
+}
 
 /* The descriptors with which the warden starts the gateway. */
 enum {

@@ -89,6 +89,14 @@ static void add_threads(struct strings *built, uint64_t cpus_milli) {
         strings_add_take(built, mem_format("%s=%u", thread_counts[i], cpus));
 }
 
+/* For programs that cannot see how much there is: no cgroup is shown, and sysinfo(2) tells the
+ * host's. A kernelspec's env passes it on in the program's own words. */
+static void add_memory(struct strings *built, uint64_t bytes) {
+    if (bytes)
+        strings_add_take(built,
+                         mem_format("CELLBLOCK_MEMORY_BYTES=%llu", (unsigned long long)bytes));
+}
+
 /* Adds the kernelspec's variables. */
 static int add_specs(const struct spec *spec, struct strings *built, struct err *err) {
     size_t size = 0;
@@ -103,7 +111,7 @@ static int add_specs(const struct spec *spec, struct strings *built, struct err 
     return 0;
 }
 
-int environment_build(const struct spec *spec, uint64_t cpus_milli, struct slice asked,
+int environment_build(const struct spec *spec, const struct rpc_limits *limits, struct slice asked,
                       struct strings *ret_environment, struct err *err) {
     int result = check(asked, err);
     if (result < 0)
@@ -113,7 +121,8 @@ int environment_build(const struct spec *spec, uint64_t cpus_milli, struct slice
                                           : mem_format("PATH=%s", default_path));
     for (size_t i = 0; i < sizeof of_every_jail / sizeof of_every_jail[0]; i++)
         strings_add(&built, of_every_jail[i]);
-    add_threads(&built, cpus_milli);
+    add_threads(&built, limits->cpus_milli);
+    add_memory(&built, limits->memory_bytes);
     result = add_specs(spec, &built, err);
     if (result < 0) {
         strings_finish(&built);

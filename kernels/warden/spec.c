@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,13 +82,33 @@ static int take_trees(const json_t *root, struct trees_shown *trees, struct err 
     return 0;
 }
 
-/* PREFIX of PREFIX/share/jupyter/kernels/NAME. */
-static char *prefix_of(const char *folder) {
+static int take_transport(const json_t *root, enum rpc_transport *ret_transport, struct err *err) {
+    const json_t *ours = json_object_get(json_object_get(root, "metadata"), "cellblock");
+    const json_t *value = json_object_get(ours, "transport");
+    const char *name = json_string_value(value);
+    bool is_tcp = name && strcmp(name, "tcp") == 0;
+    if (value && !is_tcp && !(name && strcmp(name, "ipc") == 0))
+        return err_set(err, EINVAL, "metadata.cellblock.transport is neither ipc nor tcp");
+    *ret_transport = is_tcp ? RPC_TRANSPORT_TCP : RPC_TRANSPORT_IPC;
+    return 0;
+}
+
+/* PREFIX of PREFIX/share/jupyter/kernels/NAME; NULL where it is another path. */
+static char *prefix_in(const char *folder) {
     static const char below[] = "/share/jupyter/kernels/";
     const char *at = NULL;
     for (const char *next = folder; (next = strstr(next, below)); next++)
         at = next;
-    return at ? mem_copy_text(folder, (size_t)(at - folder)) : mem_strdup("");
+    return at ? mem_copy_text(folder, (size_t)(at - folder)) : NULL;
+}
+
+/* A folder of links to kernelspecs is no environment: theirs are. */
+static char *prefix_of(const char *folder) {
+    char real[PATH_MAX];
+    char *prefix = realpath(folder, real) ? prefix_in(real) : NULL;
+    if (!prefix)
+        prefix = prefix_in(folder);
+    return prefix ? prefix : mem_strdup("");
 }
 
 static bool is_program(const char *path) {
@@ -126,6 +148,8 @@ static int take_all(const json_t *root, struct spec *spec, struct err *err) {
         result = trees_shown_add(&spec->trees, spec->folder, err);
     if (result == 0)
         result = take_trees(root, &spec->trees, err);
+    if (result == 0)
+        result = take_transport(root, &spec->transport, err);
     if (result < 0)
         return result;
     resolve_program(spec);

@@ -1,6 +1,6 @@
 /* spec - one kernelspec: how its kernel is run and which trees of the host its jail shows.
- * Source: jupyter_client, "Making kernels for Jupyter", section "Kernel specs"; the member
- * metadata.cellblock.trees is ours. */
+ * Source: jupyter_client, "Making kernels for Jupyter", section "Kernel specs"; the members trees
+ * and transport of metadata.cellblock are ours. */
 #pragma once
 
 #include <stdint.h>
@@ -16,11 +16,13 @@ enum { SPEC_JSON_MAX = 1024 * 1024, SPEC_ARGV_MAX = 256, SPEC_ENV_MAX = 1024, SP
 struct spec {
     char *name;
     char *folder;
-    char *prefix;        /* of the folder PREFIX/share/jupyter/kernels/NAME; "" elsewhere */
-    char *bin;           /* the folder of its Python environment's programs; "" where it has none */
+    char *prefix; /* of PREFIX/share/jupyter/kernels/NAME, where its folder is that or a link to
+                   * it; "" elsewhere */
+    char *bin;    /* the folder of its Python environment's programs; "" where it has none */
     struct strings argv; /* argv[0] is absolute where it was found; {names} are not filled in */
     struct strings env;  /* "NAME=value" */
     struct trees_shown trees;
+    enum rpc_transport transport;
     uint32_t number; /* set by specs.h */
     uint32_t generation;
 };

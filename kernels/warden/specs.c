@@ -133,8 +133,10 @@ void specs_tell(const struct specs *specs, struct outbox *outbox) {
         const struct spec *spec = specs_find(specs, number);
         if (!spec)
             continue;
-        struct rpc_spec packet = {
-            .head.kind = RPC_SPEC, .spec = number, .generation = specs->generation};
+        struct rpc_spec packet = {.head.kind = RPC_SPEC,
+                                  .spec = number,
+                                  .generation = specs->generation,
+                                  .transport = spec->transport};
         snprintf(packet.name, sizeof packet.name, "%s", spec->name);
         int fds[RPC_SPEC_FILES_MAX];
         struct err err;

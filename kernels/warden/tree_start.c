@@ -74,12 +74,15 @@ static int make_link(int *ret_own, int *ret_other, struct err *err) {
     return 0;
 }
 
-static void name_init(const struct jail *jail, struct slice directory, const struct spec *spec,
+static void name_init(const struct tree *tree, struct slice directory, const struct spec *spec,
                       struct strings *ret_argv) {
     char id[UUID_TEXT_SIZE];
-    uuid_text(jail->id, id);
+    uuid_text(tree->jail->id, id);
+    int port = spec->transport == RPC_TRANSPORT_TCP ? rpc_tcp_port(tree->number, 0) : 0;
     strings_add(ret_argv, "init");
     strings_add(ret_argv, id);
+    strings_add_take(ret_argv, mem_format("%d", port));
+    strings_add(ret_argv, RPC_KERNEL_SOCKETS);
     strings_add_take(ret_argv, mem_copy_text(directory.data, directory.size));
     spec_fill_argv(spec, ret_argv);
 }
@@ -93,8 +96,7 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
     struct slice directory = slice_make(asked.data + asked.size, start->directory_size);
     int result = jail_leaf_make(&tree->jail->group, tree->number, err);
     if (result == 0)
-        result = environment_build(spec, tree->jail->limits.cpus_milli, asked, &launch->environment,
-                                   err);
+        result = environment_build(spec, &tree->jail->limits, asked, &launch->environment, err);
     if (result == 0)
         result = make_run(tree->jail, &tree->run_fd, err);
     if (result == 0)
@@ -105,7 +107,7 @@ static int prepare(struct tree *tree, const struct spec *spec, const struct rpc_
         result = make_link(&tree->link_source.fd, &launch->link, err);
     if (result < 0)
         return result;
-    name_init(tree->jail, directory, spec, &launch->argv);
+    name_init(tree, directory, spec, &launch->argv);
     trees_shown_add_all(&launch->trees, &spec->trees);
     data_add_trees(&tree->jail->warden->data, tree->jail->data_mask, &launch->trees);
     return 0;

@@ -117,7 +117,7 @@ static void refuses_what_clients_would_choke_on(void **state) {
         {WITH("{\"kernel\":\"a\"}"), "/kernel does not stand in kernelspecs"},
         {WITH("{\"env\":{\"A\":1}}"), "/env/A is not a string"},
         {WITH("{\"env\":{\"KERNEL_LAUNCH_TIMEOUT\":\"x\"}}"), "KERNEL_LAUNCH_TIMEOUT"},
-        {WITH("{\"transport\":\"tcp\"}"), "/transport: tcp is not available"},
+        {WITH("{\"transport\":\"udp\"}"), "/transport is neither ipc nor tcp"},
     };
     struct specs specs = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -138,7 +138,7 @@ static void keeps_the_session_parameters(void **state) {
     struct err err = {0};
     prepare(
         "with", 1, 1,
-        WITH("{\"trees\":[\"/opt\"],\"transport\":\"ipc\",\"data\":[\"sets\"],\"env\":{\"HOME\":"
+        WITH("{\"trees\":[\"/opt\"],\"transport\":\"tcp\",\"data\":[\"sets\"],\"env\":{\"HOME\":"
              "\"/x\"},\"limits\":{\"memory_bytes\":1073741824},\"labels\":{\"a\":\"b\"}}"));
     if (add(&specs, &err) < 0)
         fail_msg("%s", err.text);

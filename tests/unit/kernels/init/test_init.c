@@ -40,7 +40,7 @@ static struct tree start_in(char *directory, char *script) {
     if (pid == 0) {
         signal(SIGINT, SIG_IGN); /* as for a shell's background job */
         char *program = script ? "/bin/sh" : "/does/not/exist";
-        char *argv[] = {"init", "tag", directory, program, "-c", script, NULL};
+        char *argv[] = {"init", "tag", "0", "", directory, program, "-c", script, NULL};
         char *environment[] = {"PATH=/usr/bin:/bin", NULL};
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("proc", "/proc", "proc", 0, NULL) < 0)

@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "warden/environment.h"
 
+static const struct rpc_limits no_limits;
+
 static const char *value(const struct strings *environment, const char *name) {
     size_t size = strlen(name);
     const char *found = NULL;
@@ -28,7 +30,7 @@ static void builds_from_nothing(void **state) {
     struct spec spec = {.bin = (char[]){""}};
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
+    assert_int_equal(environment_build(&spec, &no_limits, (struct slice){0}, &built, &err), 0);
     static const char *const expected[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
                                            "HOME=/home/user",
                                            "USER=user",
@@ -53,7 +55,8 @@ static void lets_the_later_win(void **state) {
     static const char asked[] = "A=asked\0EMPTY=\0A=asked again\0AA=x";
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, 0, slice_make(asked, sizeof asked), &built, &err), 0);
+    assert_int_equal(
+        environment_build(&spec, &no_limits, slice_make(asked, sizeof asked), &built, &err), 0);
     assert_string_equal(value(&built, "A"), "asked again");
     assert_string_equal(value(&built, "AA"), "x");
     assert_string_equal(value(&built, "B"), "spec");
@@ -72,11 +75,28 @@ static void says_how_many_threads_there_may_be(void **state) {
     strings_add(&spec.env, "OMP_NUM_THREADS=7");
     struct strings built;
     struct err err;
+    const struct rpc_limits limits = {.cpus_milli = 500};
     bool is_limited = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-    assert_int_equal(environment_build(&spec, 500, (struct slice){0}, &built, &err), 0);
+    assert_int_equal(environment_build(&spec, &limits, (struct slice){0}, &built, &err), 0);
     assert_string_equal(value(&built, "OMP_NUM_THREADS"), "7");
     const char *count = value(&built, "OPENBLAS_NUM_THREADS");
     assert_true(is_limited ? strcmp(count, "1") == 0 : !count);
+    strings_finish(&built);
+    strings_finish(&spec.env);
+    assert_int_equal(mem_live(), 0);
+}
+
+/* In words of the kernelspec's own, which knows what its program calls it. */
+static void says_how_much_memory_there_is(void **state) {
+    (void)state;
+    struct spec spec = {.bin = (char[]){""}};
+    strings_add(&spec.env, "OPTIONS=-Xmx$CELLBLOCK_MEMORY_BYTES");
+    const struct rpc_limits limits = {.memory_bytes = 512 << 20};
+    struct strings built;
+    struct err err;
+    assert_int_equal(environment_build(&spec, &limits, (struct slice){0}, &built, &err), 0);
+    assert_string_equal(value(&built, "CELLBLOCK_MEMORY_BYTES"), "536870912");
+    assert_string_equal(value(&built, "OPTIONS"), "-Xmx536870912");
     strings_finish(&built);
     strings_finish(&spec.env);
     assert_int_equal(mem_live(), 0);
@@ -101,7 +121,7 @@ static void fills_in_what_a_kernelspec_refers_to(void **state) {
         struct strings built;
         struct err err;
         strings_add(&spec.env, rows[i].given);
-        assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
+        assert_int_equal(environment_build(&spec, &no_limits, (struct slice){0}, &built, &err), 0);
         assert_string_equal(value(&built, "P"), rows[i].expected);
         strings_finish(&built);
         strings_finish(&spec.env);
@@ -115,7 +135,8 @@ static void fills_nothing_into_what_was_asked(void **state) {
     struct spec spec = {.bin = (char[]){""}};
     struct strings built;
     struct err err;
-    assert_int_equal(environment_build(&spec, 0, SLICE_LITERAL("A=$HOME\0"), &built, &err), 0);
+    assert_int_equal(environment_build(&spec, &no_limits, SLICE_LITERAL("A=$HOME\0"), &built, &err),
+                     0);
     assert_string_equal(value(&built, "A"), "$HOME");
     strings_finish(&built);
 }
@@ -129,17 +150,17 @@ static void refuses_what_grows_without_end(void **state) {
     strings_add(&spec.env, "A0=0123456789abcdef");
     for (int i = 1; i < 60; i++)
         strings_add_take(&spec.env, mem_format("A%d=${A%d}$A%d", i, i - 1, i - 1));
-    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), -E2BIG);
+    assert_int_equal(environment_build(&spec, &no_limits, (struct slice){0}, &built, &err), -E2BIG);
     assert_null(built.items);
     strings_finish(&spec.env);
 
     strings_add_take(&spec.env, mem_format("A=%0*d", 100 * 1024, 0));
     for (int i = 0; i < 9; i++)
         strings_add_take(&spec.env, mem_format("B%d=$A", i));
-    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), 0);
+    assert_int_equal(environment_build(&spec, &no_limits, (struct slice){0}, &built, &err), 0);
     strings_finish(&built);
     strings_add(&spec.env, "C=$A");
-    assert_int_equal(environment_build(&spec, 0, (struct slice){0}, &built, &err), -E2BIG);
+    assert_int_equal(environment_build(&spec, &no_limits, (struct slice){0}, &built, &err), -E2BIG);
     assert_non_null(strstr(err.text, "more than 1048576 bytes"));
     strings_finish(&spec.env);
     assert_int_equal(mem_live(), 0);
@@ -156,7 +177,7 @@ static void refuses_what_exec_would_not_carry(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct strings built = {0};
         struct err err;
-        assert_int_equal(environment_build(&spec, 0, bad[i], &built, &err), -EINVAL);
+        assert_int_equal(environment_build(&spec, &no_limits, bad[i], &built, &err), -EINVAL);
         assert_null(built.items);
     }
     assert_int_equal(mem_live(), 0);
@@ -167,6 +188,7 @@ int main(void) {
         cmocka_unit_test(builds_from_nothing),
         cmocka_unit_test(lets_the_later_win),
         cmocka_unit_test(says_how_many_threads_there_may_be),
+        cmocka_unit_test(says_how_much_memory_there_is),
         cmocka_unit_test(fills_in_what_a_kernelspec_refers_to),
         cmocka_unit_test(fills_nothing_into_what_was_asked),
         cmocka_unit_test(refuses_what_grows_without_end),

@@ -83,6 +83,52 @@ static void shows_a_venv_and_its_base(void **state) {
     spec_finish(&spec);
 }
 
+/* A bare word, and {prefix}, mean the environment in which the kernelspec really lies. */
+static void follows_a_link_to_a_kernelspec(void **state) {
+    (void)state;
+    shell("mkdir -p far/bin far/lib/python3.11 far/share/jupyter/kernels/it "
+          "all/share/jupyter/kernels;"
+          "touch far/lib/python3.11/os.py far/bin/python3.11; chmod +x far/bin/python3.11;"
+          "echo '{\"argv\": [\"python3.11\", \"{prefix}\", \"{resource_dir}/x\"]}' >"
+          " far/share/jupyter/kernels/it/kernel.json;"
+          "ln -s $PWD/far/share/jupyter/kernels/it all/share/jupyter/kernels/it");
+    struct spec spec = read_spec("/all/share/jupyter/kernels/it");
+    struct strings argv = {0};
+    spec_fill_argv(&spec, &argv);
+    assert_string_equal(argv.items[0], in_top("/far/bin/python3.11"));
+    assert_string_equal(argv.items[1], in_top("/far"));
+    assert_string_equal(argv.items[2], in_top("/all/share/jupyter/kernels/it/x"));
+    assert_true(strings_has(&spec.trees.paths, in_top("/all/share/jupyter/kernels/it")));
+    assert_true(strings_has(&spec.trees.paths, in_top("/far")));
+    strings_finish(&argv);
+    spec_finish(&spec);
+}
+
+static void takes_a_transport(void **state) {
+    (void)state;
+    static const struct {
+        const char *metadata;
+        enum rpc_transport transport;
+    } rows[] = {
+        {"{}", RPC_TRANSPORT_IPC},
+        {"{\"cellblock\": {}}", RPC_TRANSPORT_IPC},
+        {"{\"cellblock\": {\"transport\": \"ipc\"}}", RPC_TRANSPORT_IPC},
+        {"{\"cellblock\": {\"transport\": \"tcp\"}}", RPC_TRANSPORT_TCP},
+        {"{\"transport\": \"tcp\"}", RPC_TRANSPORT_IPC},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char command[512];
+        snprintf(command, sizeof command,
+                 "mkdir -p kernels/way; echo '{\"argv\": [\"sh\"], \"metadata\": %s}' >"
+                 " kernels/way/kernel.json",
+                 rows[i].metadata);
+        shell(command);
+        struct spec spec = read_spec("/kernels/way");
+        assert_int_equal(spec.transport, rows[i].transport);
+        spec_finish(&spec);
+    }
+}
+
 static void shows_a_python_that_is_no_venv(void **state) {
     (void)state;
     shell("mkdir -p conda/bin conda/lib/python3.11 kernels/conda;"
@@ -217,6 +263,10 @@ static void refuses_broken_kernelspecs(void **state) {
         {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": 1}}}", "trees is no list"},
         {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": [\"x\"]}}}",
          "trees[0] is no absolute path"},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"transport\": \"udp\"}}}",
+         "transport is neither"},
+        {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"transport\": [\"tcp\"]}}}",
+         "transport is neither"},
         {"{\"argv\": [\"sh\"], \"metadata\": {\"cellblock\": {\"trees\": [\"/\"]}}}",
          "/ is never shown"},
     };
@@ -370,6 +420,8 @@ static void forgets_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shows_a_venv_and_its_base),
+        cmocka_unit_test(follows_a_link_to_a_kernelspec),
+        cmocka_unit_test(takes_a_transport),
         cmocka_unit_test(shows_a_python_that_is_no_venv),
         cmocka_unit_test(finds_a_python_in_an_odd_place),
         cmocka_unit_test(shows_where_links_lead),
