@@ -1,5 +1,5 @@
 # install.sh - shell functions that bring a machine to where Cellblock can be built and run.
-# Sourced by gateway/start and tests/run, under `set -euo pipefail`.
+# Sourced by gateway/start, gateway/add-kernel and tests/run, under `set -euo pipefail`.
 #
 # Every step may be interrupted, repeated, and done by two at the same time: it takes a lock, looks
 # again, and leaves its mark (a stamp, a rename) as the last thing it does. The lock's descriptor
@@ -178,6 +178,11 @@ kernels_prefix() {
     else
         echo "${XDG_DATA_HOME:-$HOME/.local/share}/cellblock/python"
     fi
+}
+
+# added_kernels: the prefix below which gateway/add-kernel installs, beside the kernels' Python.
+added_kernels() {
+    echo "$(dirname -- "$(kernels_prefix)")/kernels"
 }
 
 configure_and_build() {

@@ -20,6 +20,7 @@ enum {
     RETRY_MOST_MS = 50,
     /* Where a connection could not be taken, want of descriptors say. */
     PAUSE_MS = 100,
+    ANSWER_MS = 10,
     BACKLOG = 16,
 };
 
@@ -43,17 +44,21 @@ static int64_t now_ms(void) {
 
 /* -- the kernel's side */
 
-/* A connection to the port, perhaps still being made; -1 where nobody listens. */
+/* A connection to the port; -1 where nobody listens. Even on one machine an answer comes a moment
+ * later (connect would only say "in progress"), so it is waited for; a program whose queue is full
+ * gives none. */
 static int connect_port(int index) {
     static const int on = 1;
+    static const struct timeval most = {.tv_usec = ANSWER_MS * 1000};
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)(first_number + index)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EINPROGRESS)
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     close(fd);
     return -1;

@@ -23,7 +23,7 @@ struct pair {
     struct flow flows[2]; /* flows[i] comes from fds[i] */
 };
 
-/* Takes over both, which are non-blocking. */
+/* Takes over both. */
 void pair_begin_take(struct pair *pair, int a, int b);
 /* What to poll for; a negative descriptor, which poll leaves alone, where that is nothing. */
 void pair_fill(const struct pair *pair, struct pollfd ret_polled[2]);
