@@ -1,6 +1,6 @@
 """write_kernelspec - merges a file of ours into the kernel.json of a folder: `write_kernelspec.py
-FOLDER OURS [NAME=VALUE ...]`. Members of OURS win, objects are merged (RFC 7396), and each @NAME@ in
-it stands for VALUE. The folder and its kernel.json need not be there."""
+FOLDER OURS [NAME=VALUE ...]`. Members of OURS win, objects are merged, and each @NAME@ in it stands
+for VALUE. The folder and its kernel.json need not be there."""
 
 import json
 import pathlib

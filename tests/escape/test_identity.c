@@ -70,7 +70,8 @@ static void has_an_environment_from_nothing(void **state) {
     (void)state;
     assert_string_equal(rig_probe(&rig, 1, "env"),
                         "PATH=/usr/local/bin:/usr/bin:/bin\nHOME=/home/user\nUSER=user\n"
-                        "LOGNAME=user\nLANG=C.UTF-8\nTMPDIR=/tmp\nTEMP=/run/spare\n");
+                        "LOGNAME=user\nLANG=C.UTF-8\nTMPDIR=/tmp\nTEMP=/run/spare\n"
+                        "CELLBLOCK_MEMORY_BYTES=536870912\n");
     rig_add_spec(&rig, "env", TEST_PROGRAMS "/probe|env",
                  ", \"env\": {\"A\": \"spec\", \"LANG\": \"x\"}");
     kill(rig.warden, SIGHUP);
@@ -81,7 +82,8 @@ static void has_an_environment_from_nothing(void **state) {
     rig_await(&rig, RPC_TREE_ENDED);
     assert_string_equal(rig_output(&rig),
                         "PATH=/usr/local/bin:/usr/bin:/bin\nHOME=/tmp\nUSER=user\nLOGNAME=user\n"
-                        "LANG=x\nTMPDIR=/tmp\nTEMP=/run/spare\nA=asked\nB=two words\n");
+                        "LANG=x\nTMPDIR=/tmp\nTEMP=/run/spare\n"
+                        "CELLBLOCK_MEMORY_BYTES=536870912\nA=asked\nB=two words\n");
 }
 
 static void leads_a_session_without_terminal(void **state) {

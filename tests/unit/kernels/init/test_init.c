@@ -21,73 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "init/init.h"
-
-struct tree {
-    pid_t pid;
-    int pidfd, link;
-};
-
-/* Runs a shell script as the program of a tree; NULL runs a program that does not exist. */
-static struct tree start_in(char *directory, char *script) {
-    int ends[2], pidfd = -1;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    struct clone_args args = {.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_PIDFD,
-                              .pidfd = (uintptr_t)&pidfd,
-                              .exit_signal = SIGCHLD};
-    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        signal(SIGINT, SIG_IGN); /* as for a shell's background job */
-        char *program = script ? "/bin/sh" : "/does/not/exist";
-        char *argv[] = {"init", "tag", "0", "", directory, program, "-c", script, NULL};
-        char *environment[] = {"PATH=/usr/bin:/bin", NULL};
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("proc", "/proc", "proc", 0, NULL) < 0)
-            _exit(3);
-        int null = open("/dev/null", O_RDWR);
-        dup2(null, 0);
-        dup2(null, 1);
-        dup2(null, 2);
-        dup2(ends[1], INIT_FD_LINK);
-        close_range(INIT_FD_LINK + 1, ~0U, 0);
-        execve(TEST_PROGRAMS "/cellblock-init", argv, environment);
-        _exit(4);
-    }
-    close(ends[1]);
-    return (struct tree){pid, pidfd, ends[0]};
-}
-
-static struct tree start(char *script) {
-    return start_in("", script);
-}
-
-static struct init_report report;
-
-static size_t await_report(const struct tree *tree) {
-    ssize_t size = recv(tree->link, &report, sizeof report, 0);
-    assert_true(size >= INIT_REPORT_HEAD);
-    return (size_t)size - INIT_REPORT_HEAD;
-}
-
-static void await_start(const struct tree *tree) {
-    await_report(tree);
-    assert_int_equal(report.kind, INIT_STARTED);
-}
-
-/* Returns pid 1's wait status once nothing of the tree is left. */
-static int finish(struct tree *tree) {
-    int status;
-    assert_int_equal(waitpid(tree->pid, &status, 0), tree->pid);
-    close(tree->pidfd);
-    close(tree->link);
-    return status;
-}
-
-static void order(const struct tree *tree, int number) {
-    struct init_signal packet = {number};
-    assert_int_equal(send(tree->link, &packet, sizeof packet, 0), sizeof packet);
-}
+#include "tree.h"
 
 /* The script says on stdout how far it is; its output comes with the last report, so a script that
  * must be waited for writes to this fifo instead. */
@@ -129,61 +63,62 @@ static char await_fifo(void) {
 
 static void reports_exit_status_and_output(void **state) {
     (void)state;
-    struct tree tree = start("echo to stdout; echo to stderr >&2; exit 7");
-    await_start(&tree);
-    size_t size = await_report(&tree);
-    assert_int_equal(report.kind, INIT_EXITED);
-    assert_int_equal(report.value, 7);
+    struct tree tree = tree_start("echo to stdout; echo to stderr >&2; exit 7");
+    tree_await_start(&tree);
+    size_t size = tree_await_report(&tree);
+    assert_int_equal(tree_report.kind, INIT_EXITED);
+    assert_int_equal(tree_report.value, 7);
     assert_int_equal(size, 20);
-    assert_memory_equal(report.output, "to stdout\nto stderr\n", 20);
-    assert_int_equal(finish(&tree), 0);
+    assert_memory_equal(tree_report.output, "to stdout\nto stderr\n", 20);
+    assert_int_equal(tree_finish(&tree), 0);
 }
 
 static void reports_signal(void **state) {
     (void)state;
-    struct tree tree = start("kill -SEGV $$");
-    await_start(&tree);
-    await_report(&tree);
-    assert_int_equal(report.kind, INIT_SIGNALED);
-    assert_int_equal(report.value, SIGSEGV);
-    assert_int_equal(finish(&tree), 0);
+    struct tree tree = tree_start("kill -SEGV $$");
+    tree_await_start(&tree);
+    tree_await_report(&tree);
+    assert_int_equal(tree_report.kind, INIT_SIGNALED);
+    assert_int_equal(tree_report.value, SIGSEGV);
+    assert_int_equal(tree_finish(&tree), 0);
 }
 
 static void reports_exec_failure(void **state) {
     (void)state;
-    struct tree tree = start(NULL);
-    assert_int_equal(await_report(&tree), 0);
-    assert_int_equal(report.kind, INIT_FAILED);
-    assert_int_equal(report.value, ENOENT);
-    assert_int_equal(finish(&tree), 0);
+    struct tree tree = tree_start(NULL);
+    assert_int_equal(tree_await_report(&tree), 0);
+    assert_int_equal(tree_report.kind, INIT_FAILED);
+    assert_int_equal(tree_report.value, ENOENT);
+    assert_int_equal(tree_finish(&tree), 0);
 }
 
 static void keeps_the_tail_of_much_output(void **state) {
     (void)state;
-    struct tree tree = start("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done");
-    await_start(&tree);
-    assert_int_equal(await_report(&tree), INIT_OUTPUT_MAX);
-    assert_memory_equal(report.output + INIT_OUTPUT_MAX - 22, "line 29998\nline 29999\n", 22);
-    assert_int_equal(finish(&tree), 0);
+    struct tree tree = tree_start("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done");
+    tree_await_start(&tree);
+    assert_int_equal(tree_await_report(&tree), INIT_OUTPUT_MAX);
+    assert_memory_equal(tree_report.output + INIT_OUTPUT_MAX - 22, "line 29998\nline 29999\n", 22);
+    assert_int_equal(tree_finish(&tree), 0);
 }
 
 static void does_not_wait_for_others_who_hold_the_output(void **state) {
     (void)state;
-    struct tree tree = start("echo begun; (setsid sleep 1000 &) ; (yes &) ; exit 0");
-    await_start(&tree);
-    assert_true(await_report(&tree) > 0);
-    assert_int_equal(report.kind, INIT_EXITED);
-    assert_int_equal(finish(&tree), 0);
+    struct tree tree = tree_start("echo begun; (setsid sleep 1000 &) ; (yes &) ; exit 0");
+    tree_await_start(&tree);
+    assert_true(tree_await_report(&tree) > 0);
+    assert_int_equal(tree_report.kind, INIT_EXITED);
+    assert_int_equal(tree_finish(&tree), 0);
 }
 
 static void ends_all_with_its_warden(void **state) {
     (void)state;
-    struct tree tree = start(with_fifo("trap '' HUP TERM; setsid sleep 1000 & echo x > @; wait"));
-    await_start(&tree);
+    struct tree tree =
+        tree_start(with_fifo("trap '' HUP TERM; setsid sleep 1000 & echo x > @; wait"));
+    tree_await_start(&tree);
     await_fifo();
     /* The last reader of this pipe is a process of the tree: it reads EOF when all are gone. */
     shutdown(tree.link, SHUT_RDWR);
-    assert_int_equal(WEXITSTATUS(finish(&tree)), 1);
+    assert_int_equal(WEXITSTATUS(tree_finish(&tree)), 1);
 }
 
 /* This test program as the program of a tree: two processes of one group wait for SIGINT. */
@@ -208,8 +143,8 @@ static struct tree start_waiting(void) {
     char self[4096] = "";
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(script, sizeof script, "exec %s %s", self, fifo_path);
-    struct tree tree = start(script);
-    await_start(&tree);
+    struct tree tree = tree_start(script);
+    tree_await_start(&tree);
     await_fifo();
     await_fifo();
     return tree;
@@ -218,47 +153,48 @@ static struct tree start_waiting(void) {
 static void forwards_signals_to_the_group(void **state) {
     (void)state;
     struct tree tree = start_waiting();
-    order(&tree, SIGINT);
-    await_report(&tree);
-    assert_int_equal(report.kind, INIT_EXITED);
-    assert_int_equal(report.value, 3);
-    finish(&tree);
+    tree_order(&tree, SIGINT);
+    tree_await_report(&tree);
+    assert_int_equal(tree_report.kind, INIT_EXITED);
+    assert_int_equal(tree_report.value, 3);
+    tree_finish(&tree);
 }
 
 static void reaps_orphans(void **state) {
     (void)state;
-    struct tree tree = start("for i in 1 2 3 4 5 6 7 8; do (sh -c 'exit 0' & ) ; done;"
-                             "n=1; while [ $n -gt 0 ]; do"
-                             " n=$(cat /proc/[0-9]*/stat 2>&1 | grep -c ' Z 1 '); done; echo none");
-    await_start(&tree);
-    size_t size = await_report(&tree);
-    assert_int_equal(report.value, 0);
+    struct tree tree =
+        tree_start("for i in 1 2 3 4 5 6 7 8; do (sh -c 'exit 0' & ) ; done;"
+                   "n=1; while [ $n -gt 0 ]; do"
+                   " n=$(cat /proc/[0-9]*/stat 2>&1 | grep -c ' Z 1 '); done; echo none");
+    tree_await_start(&tree);
+    size_t size = tree_await_report(&tree);
+    assert_int_equal(tree_report.value, 0);
     assert_int_equal(size, 5);
-    assert_memory_equal(report.output, "none\n", 5);
-    finish(&tree);
+    assert_memory_equal(tree_report.output, "none\n", 5);
+    tree_finish(&tree);
 }
 
 static void cannot_be_ended_from_inside(void **state) {
     (void)state;
-    struct tree tree = start("for s in KILL STOP TERM INT HUP SEGV CHLD PIPE ABRT TSTP; do"
-                             " kill -$s 1; done; echo alive; exit 5");
-    await_start(&tree);
-    await_report(&tree);
-    assert_int_equal(report.kind, INIT_EXITED);
-    assert_int_equal(report.value, 5);
-    assert_memory_equal(report.output, "alive\n", 6);
-    finish(&tree);
+    struct tree tree = tree_start("for s in KILL STOP TERM INT HUP SEGV CHLD PIPE ABRT TSTP; do"
+                                  " kill -$s 1; done; echo alive; exit 5");
+    tree_await_start(&tree);
+    tree_await_report(&tree);
+    assert_int_equal(tree_report.kind, INIT_EXITED);
+    assert_int_equal(tree_report.value, 5);
+    assert_memory_equal(tree_report.output, "alive\n", 6);
+    tree_finish(&tree);
 }
 
 static void gives_the_program_three_descriptors(void **state) {
     (void)state;
-    struct tree tree = start("exec 9<&-; ls /proc/self/fd | tr '\\n' ' '");
-    await_start(&tree);
-    size_t size = await_report(&tree);
+    struct tree tree = tree_start("exec 9<&-; ls /proc/self/fd | tr '\\n' ' '");
+    tree_await_start(&tree);
+    size_t size = tree_await_report(&tree);
     /* 3 is ls reading the folder. */
     assert_int_equal(size, 8);
-    assert_memory_equal(report.output, "0 1 2 3 ", 8);
-    finish(&tree);
+    assert_memory_equal(tree_report.output, "0 1 2 3 ", 8);
+    tree_finish(&tree);
 }
 
 /* What a jail has, and this test has not, is in tests/clients/test_starts.py. */
@@ -273,12 +209,12 @@ static void starts_where_it_is_told(void **state) {
         {"", here},       {"/dev/null", "/dev"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct tree tree = start_in(rows[i].said, "pwd -P | tr -d '\\n'");
-        await_start(&tree);
-        size_t size = await_report(&tree);
+        struct tree tree = tree_start_in(rows[i].said, "pwd -P | tr -d '\\n'");
+        tree_await_start(&tree);
+        size_t size = tree_await_report(&tree);
         assert_int_equal(size, strlen(rows[i].entered));
-        assert_memory_equal(report.output, rows[i].entered, size);
-        finish(&tree);
+        assert_memory_equal(tree_report.output, rows[i].entered, size);
+        tree_finish(&tree);
     }
 }
 
@@ -286,13 +222,13 @@ static void ignores_malformed_orders(void **state) {
     (void)state;
     struct tree tree = start_waiting();
     assert_int_equal(send(tree.link, "x", 1, 0), 1);
-    order(&tree, 1000);
-    order(&tree, -1);
-    order(&tree, 0);
-    order(&tree, SIGINT);
-    await_report(&tree);
-    assert_int_equal(report.value, 3);
-    finish(&tree);
+    tree_order(&tree, 1000);
+    tree_order(&tree, -1);
+    tree_order(&tree, 0);
+    tree_order(&tree, SIGINT);
+    tree_await_report(&tree);
+    assert_int_equal(tree_report.value, 3);
+    tree_finish(&tree);
 }
 
 int main(int argc, char **argv) {
