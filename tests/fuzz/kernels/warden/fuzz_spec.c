@@ -120,7 +120,8 @@ static void check_environment(const struct spec *spec, struct slice asked) {
     struct strings environment = {0};
     struct err err = {0};
     size_t size = 0;
-    int result = environment_build(spec, 1500, asked, &environment, &err);
+    static const struct rpc_limits limits = {.cpus_milli = 1500, .memory_bytes = 1 << 30};
+    int result = environment_build(spec, &limits, asked, &environment, &err);
     assert(result == 0 || ((result == -EINVAL || result == -E2BIG) && err.code == -result));
     for (size_t i = 0; i < environment.count; i++) {
         size_t name = strcspn(environment.items[i], "=");
