@@ -7,6 +7,15 @@
 #include "base/cleanup.h"
 #include "config/loader.h"
 
+static int refuse_more(const struct param_row *row, const void *value,
+                       const struct param_row *most_row, const void *most, struct err *err) {
+    cleanup_text struct text asked = {0}, allowed = {0};
+    row->type->print(row, value, &asked);
+    most_row->type->print(most_row, most, &allowed);
+    return err_set(err, EINVAL, "%s: %s are more than the %s of %s", row->name, asked.data,
+                   allowed.data, most_row->name);
+}
+
 /* Gives a max_ of limits.def what it stands for. */
 static int settle_limit(const struct param_row *row, const struct param_row *most_row,
                         struct params *params, struct err *err) {
@@ -17,11 +26,19 @@ static int settle_limit(const struct param_row *row, const struct param_row *mos
         *value = *most;
     if (*value <= *most)
         return 0;
-    cleanup_text struct text asked = {0}, allowed = {0};
-    row->type->print(row, value, &asked);
-    most_row->type->print(most_row, most, &allowed);
-    return err_set(err, EINVAL, "%s: %s are more than the %s of %s", row->name, asked.data,
-                   allowed.data, most_row->name);
+    return refuse_more(row, value, most_row, most, err);
+}
+
+/* Unlike memory, time costs little: by default a session may ask for a day. */
+static int settle_idle(struct params *params, struct err *err) {
+    enum { DAY_MS = 24 * 3600 * 1000 };
+    const struct param_row *row = param_find("cull_idle_timeout_ms");
+    int64_t value = params->cull_idle_timeout_ms, *most = &params->max_cull_idle_timeout_ms;
+    if (*most == 0)
+        *most = value == 0 ? (int64_t)row->maximum : value > DAY_MS ? value : DAY_MS;
+    if (value <= *most)
+        return 0;
+    return refuse_more(row, &value, param_find("max_cull_idle_timeout_ms"), most, err);
 }
 
 static int settle_limits(struct params *params, struct err *err) {
@@ -62,5 +79,7 @@ int params_settle(struct params *params, struct err *err) {
                        (unsigned long long)params->uid_count,
                        (unsigned long long)params->max_kernels);
     int r = check_data(&params->data, err);
+    if (r == 0)
+        r = settle_idle(params, err);
     return r < 0 ? r : settle_limits(params, err);
 }

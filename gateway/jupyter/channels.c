@@ -42,8 +42,8 @@ static void end(struct kernel_client *client, enum reason reason) {
     struct channels *channels = LIST_ENTRY(client, struct channels, client);
     channels->kernel = NULL;
     ws_close(channels->ws, 1000,
-             reason == REASON_deleted ? reason_entry(reason)->sentence
-                                      : "a newer connection has the same session_id");
+             reason == REASON_NONE ? "a newer connection has the same session_id"
+                                   : reason_entry(reason)->sentence);
 }
 
 static int decode(struct channels *channels, struct slice payload, bool binary,

@@ -79,9 +79,8 @@ static int read_parameters(struct exchange *exchange, struct wish *wish) {
     const struct parameters_context *context = exchange->jupyter->context.parameters;
     struct parameters *parameters = &wish->parameters;
     struct err err;
-    if (parameters_read(context, spec_parameters(wish->spec), GIVER_KERNELSPEC, parameters, &err) <
-        0)
-        return refuse(exchange, "metadata.cellblock", &err);
+    if (parameters_read_metadata(context, spec_metadata(wish->spec), parameters, &err) < 0)
+        return refuse(exchange, "the kernelspec", &err);
     if (wish->env && environment_merge(context->params, wish->env, ENVIRONMENT_PICK,
                                        parameters->env, &err) < 0) {
         reply_error(exchange->request, 400, "invalid_env", "%s", err.text);
@@ -143,7 +142,8 @@ static struct kernel *start_wish(struct exchange *exchange, const struct wish *w
     struct kernel_start start = {.spec = wish->spec,
                                  .directory = wanted_directory(wish),
                                  .limits = parameters_limits(context, &wish->parameters),
-                                 .data_mask = wish->parameters.data_mask};
+                                 .data_mask = wish->parameters.data_mask,
+                                 .idle_ms = parameters_idle_ms(context, &wish->parameters)};
     struct err err;
     if (!read_id(exchange, wish, id, &start.id))
         return NULL;

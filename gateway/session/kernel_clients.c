@@ -1,6 +1,7 @@
 /* kernel_clients - who is attached to a kernel, and what can be asked of it without changing it. */
 #include <string.h>
 
+#include "loop/loop.h"
 #include "session/kernel_parts.h"
 
 const char *kernel_id(const struct kernel *kernel) {
@@ -13,6 +14,11 @@ const char *kernel_spec_name(const struct kernel *kernel) {
 
 int64_t kernel_last_activity_us(const struct kernel *kernel) {
     return kernel->last_activity_us;
+}
+
+void kernel_note_activity(struct kernel *kernel) {
+    kernel->last_activity_us = id_now_us();
+    kernel->active_ms = loop_now_ms(kernel->context->loop);
 }
 
 unsigned kernel_connections(const struct kernel *kernel) {

@@ -151,7 +151,8 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
     keep_session(kernel, header->session);
     if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent, type))
         return;
-    kernel->last_activity_us = id_now_us();
+    if (type->tracked || msg_type_from(slice_from_text(parent->msg_type))->tracked)
+        kernel_note_activity(kernel);
     struct request *oldest = pending_find(&kernel->pending, parent);
     struct request *asker = pending_find_asker(oldest, msg->channel, type);
     pass_on(kernel, msg, header, asker ? asker : oldest);

@@ -68,8 +68,11 @@ static void end(struct kernel *kernel) {
     loop_timer_stop(kernel->deadline);
     kernels_hide(kernel->kernels, kernel);
     kernel->life = LIFE_ENDING;
-    kernel_end_requests(kernel, REASON_deleted, reason_entry(REASON_deleted)->sentence);
-    kernel_send_away(kernel, REASON_deleted);
+    bool is_evicted = kernel->fate.reason == REASON_evicted;
+    enum reason reason = is_evicted ? REASON_evicted : REASON_deleted;
+    kernel_end_requests(kernel, reason,
+                        is_evicted ? kernel->fate.sentence : reason_entry(reason)->sentence);
+    kernel_send_away(kernel, reason);
     kernel_end_jail(kernel);
 }
 
@@ -109,6 +112,7 @@ static void become_ready(struct kernel *kernel) {
     loop_timer_stop(kernel->deadline);
     loop_timer_stop(kernel->probe);
     kernel->life = LIFE_READY;
+    kernel_note_activity(kernel);
     kernel->was_ready = true;
     if (kernel->starts_again)
         kernel_say_status(kernel, NULL, "idle", (struct slice){0});
@@ -330,6 +334,12 @@ void kernel_delete(struct kernel *kernel, struct kernel_waiter *waiter) {
     kernel_happen(kernel, DELETE);
 }
 
+void kernel_evict(struct kernel *kernel, const char *sentence) {
+    kernel->context->on_trouble(kernel->id, sentence);
+    kernel_set_fate(kernel, REASON_evicted, slice_from_text(sentence));
+    kernel_delete(kernel, NULL);
+}
+
 bool kernel_is_starting(const struct kernel *kernel) {
     return kernel->life != LIFE_READY && kernel->life != LIFE_ENDING && !kernel_is_doomed(kernel);
 }
@@ -423,7 +433,8 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     list_init(&kernel->seats);
     list_init(&kernel->waiting);
     pending_init(&kernel->pending);
-    kernel->last_activity_us = id_now_us();
+    kernel->idle_most_ms = start->idle_ms;
+    kernel_note_activity(kernel);
     launch(kernel);
     return kernel;
 }

@@ -79,7 +79,7 @@ struct kernel {
     bool interrupt_by_message;
     enum rpc_transport transport;
     struct bytes *environment, *directory;
-    int64_t launch_timeout_ms;
+    int64_t launch_timeout_ms, idle_most_ms;
     struct rpc_limits limits;
     uint64_t data_mask;
     json_t *parameters;
@@ -111,7 +111,8 @@ struct kernel {
     bool shutdown_asked, shutdown_restarts; /* by a client's shutdown_request */
     unsigned refused, left_out, dropped;    /* messages; see kernel_complain */
     unsigned pressed_looks;                 /* see flood.c */
-    int64_t last_activity_us;
+    int64_t last_activity_us, active_ms;    /* the same moment on both clocks (ids.h, loop.h) */
+    bool was_seen_dead;                     /* see cull.c */
 };
 
 /* kernel_life.c */
@@ -126,6 +127,8 @@ void kernel_on_answer(struct kernel *kernel, enum msg_channel channel);
 void kernel_on_flood(struct kernel *kernel, size_t held);
 /* A client sent a shutdown_request. */
 void kernel_on_shutdown(struct kernel *kernel, bool restarts);
+/* Deletes it, with a sentence for its clients and the operator. */
+void kernel_evict(struct kernel *kernel, const char *sentence);
 /* Dead, or about to be: its fate says why. */
 bool kernel_is_doomed(const struct kernel *kernel);
 /* For link events. */
@@ -175,6 +178,9 @@ void kernel_on_absences(void *kernel);
 void kernel_on_arrivals(void *kernel);
 
 /* kernel_clients.c */
+/* Something was done with it now. What counts, is what jupyter_server counts: messages whose type,
+ * or whose parent's type, is tracked (msg/types.def). */
+void kernel_note_activity(struct kernel *kernel);
 void kernel_send_away(struct kernel *kernel, enum reason reason);
 
 /* kernel_say.c */

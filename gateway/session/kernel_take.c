@@ -160,7 +160,6 @@ void kernel_receive(struct kernel *kernel, struct kernel_client *client, const s
                     const struct msg_header *header) {
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     struct refusal refusal;
-    kernel->last_activity_us = id_now_us();
     if (msg->channel == MSG_IOPUB || answer_from_cache(kernel, client->seat, msg, type))
         return;
     judge(kernel, msg, type, &refusal);
@@ -168,6 +167,8 @@ void kernel_receive(struct kernel *kernel, struct kernel_client *client, const s
         turn_down(kernel, client->seat, msg, type, &refusal);
         return;
     }
+    if (type->tracked)
+        kernel_note_activity(kernel);
     pending_add(&kernel->pending, client->seat, client->session_id, msg, header);
     send_on(kernel, msg, header);
     if (type->id == MSG_TYPE_shutdown_request)

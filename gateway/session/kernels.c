@@ -4,12 +4,14 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "session/cull.h"
 #include "session/flood.h"
 #include "session/kernel_parts.h"
 
 struct kernels {
     struct kernels_context context;
     struct flood *flood;
+    struct culler *culler;
     struct list all;    /* of struct kernel, oldest first */
     struct map by_id;   /* those that clients may see */
     struct map by_tree; /* key: the eight bytes of a tree's number */
@@ -24,6 +26,7 @@ struct kernels *kernels_create(const struct kernels_context *context) {
     map_init(&kernels->by_id, id_seed());
     map_init(&kernels->by_tree, 0);
     kernels->flood = flood_create(kernels, &kernels->context);
+    kernels->culler = culler_create(kernels, &kernels->context);
     return kernels;
 }
 
@@ -34,6 +37,7 @@ void kernels_destroy(struct kernels *kernels) {
     list_for_each (kernel, &kernels->all, link)
         kernels_remove(kernels, kernel);
     flood_destroy(kernels->flood);
+    culler_destroy(kernels->culler);
     map_finish(&kernels->by_id);
     map_finish(&kernels->by_tree);
     mem_free(kernels);
@@ -60,6 +64,7 @@ int kernels_start(struct kernels *kernels, const struct kernel_start *start,
     map_put(&kernels->by_id, slice_from_text(kernel->id), kernel);
     kernels->count++;
     flood_watch(kernels->flood);
+    culler_watch(kernels->culler);
     *ret_kernel = kernel;
     return 0;
 }

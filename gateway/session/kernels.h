@@ -34,6 +34,7 @@ struct kernel_start {
     int64_t launch_timeout_ms; /* 0: the parameter launch_timeout_ms */
     struct rpc_limits limits;  /* of its session; 0: the config's */
     uint64_t data_mask;        /* its data folders */
+    int64_t idle_ms;           /* how long it may be idle; 0: for ever */
     json_t *parameters;        /* what kernel_parameters shows; may be NULL; borrowed */
 };
 

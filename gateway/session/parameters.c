@@ -146,6 +146,27 @@ static int read_data(const struct reading *reading, const json_t *value) {
     return 0;
 }
 
+/* Seconds. For ever is more than any maximum, so nobody can ask for it. */
+static int read_idle_at(const struct reading *reading, const char *pointer, const json_t *value) {
+    double asked = json_number_value(value), ms = asked * 1000;
+    double most = (double)reading->context->params->max_cull_idle_timeout_ms;
+    if (!json_is_number(value))
+        return err_set(reading->err, EINVAL, "%s is not a number", pointer);
+    if (ms < 1)
+        return err_set(reading->err, ERANGE, "%s: %.15g is less than 0.001, the least", pointer,
+                       asked);
+    if (ms > most)
+        return err_set(reading->err, ERANGE,
+                       "%s: %.15g is more than %.15g, which max_cull_idle_timeout_ms allows",
+                       pointer, asked, most / 1000);
+    reading->into->idle_ms = (int64_t)ms;
+    return 0;
+}
+
+static int read_idle(const struct reading *reading, const json_t *value) {
+    return read_idle_at(reading, "/idle_s", value);
+}
+
 static size_t count_label_bytes(const json_t *labels) {
     const char *name;
     json_t *value;
@@ -199,7 +220,7 @@ static const struct {
     {"limits", GIVER_CLIENT | GIVER_KERNELSPEC, read_limits},
     {"data", GIVER_CLIENT | GIVER_KERNELSPEC, read_data},
     {"labels", GIVER_CLIENT | GIVER_KERNELSPEC, read_labels},
-    {"idle_s", GIVER_CLIENT | GIVER_KERNELSPEC, NULL},
+    {"idle_s", GIVER_CLIENT | GIVER_KERNELSPEC, read_idle},
     {"life_s", GIVER_CLIENT | GIVER_KERNELSPEC, NULL},
     {"egress", GIVER_CLIENT | GIVER_KERNELSPEC, NULL},
     {"trees", GIVER_KERNELSPEC, read_trees},
@@ -235,6 +256,18 @@ int parameters_read(const struct parameters_context *context, const json_t *valu
         if (result < 0)
             return result;
     }
+    return 0;
+}
+
+int parameters_read_metadata(const struct parameters_context *context, const json_t *metadata,
+                             struct parameters *parameters, struct err *err) {
+    struct reading reading = {context, GIVER_KERNELSPEC, parameters, err};
+    const json_t *idle = json_object_get(metadata, "cull_idle_timeout");
+    if (idle && read_idle_at(&reading, "/cull_idle_timeout", idle) < 0)
+        return err_wrap(err, "metadata");
+    const json_t *ours = json_object_get(metadata, "cellblock");
+    if (parameters_read(context, ours, GIVER_KERNELSPEC, parameters, err) < 0)
+        return err_wrap(err, "metadata.cellblock");
     return 0;
 }
 
@@ -291,13 +324,26 @@ static json_t *show_limits(struct rpc_limits of) {
     return shown;
 }
 
+int64_t parameters_idle_ms(const struct parameters_context *context,
+                           const struct parameters *parameters) {
+    return parameters->idle_ms ? parameters->idle_ms : context->params->cull_idle_timeout_ms;
+}
+
+/* NULL: without end. */
+static json_t *show_seconds(int64_t ms) {
+    if (ms == 0)
+        return NULL;
+    return ms % 1000 ? json_real((double)ms / 1000) : json_integer(ms / 1000);
+}
+
 json_t *parameters_show(const struct parameters_context *context,
                         const struct parameters *parameters) {
     json_t *data = json_array();
     for (int i = 0; i < PARAMS_DATA_MAX; i++)
         if (parameters->data_mask >> i & 1)
             json_array_append_new(data, json_string(context->data->names[i]));
-    return json_pack("{s:o, s:o, s:O}", "limits",
-                     show_limits(parameters_limits(context, parameters)), "data", data, "labels",
+    return json_pack("{s:o, s:o*, s:o, s:O}", "limits",
+                     show_limits(parameters_limits(context, parameters)), "idle_s",
+                     show_seconds(parameters_idle_ms(context, parameters)), "data", data, "labels",
                      parameters->labels);
 }

@@ -24,8 +24,9 @@ struct parameters_context {
 struct parameters {
     struct rpc_limits limits; /* 0: not given */
     uint64_t data_mask;
-    json_t *env;    /* {NAME: text} */
-    json_t *labels; /* {NAME: text} */
+    int64_t idle_ms; /* 0: not given */
+    json_t *env;     /* {NAME: text} */
+    json_t *labels;  /* {NAME: text} */
 };
 
 void parameters_init(struct parameters *parameters);
@@ -37,6 +38,10 @@ void parameters_finish(struct parameters *parameters);
  * little or too much, -ENOENT no such data folder, -EINVAL anything else. */
 int parameters_read(const struct parameters_context *context, const json_t *value,
                     enum parameters_giver giver, struct parameters *parameters, struct err *err);
+/* Reads the metadata of a kernelspec, which is an object or NULL: its `cull_idle_timeout` as
+ * Jupyter knows it, in seconds, then our `cellblock`. The sentence names the member. */
+int parameters_read_metadata(const struct parameters_context *context, const json_t *metadata,
+                             struct parameters *parameters, struct err *err);
 /* The word for such a code, for clients: "unknown_parameter", ... */
 const char *parameters_error_word(int code);
 
@@ -47,6 +52,9 @@ const char *parameters_kernel(const json_t *value);
 /* The limits that hold, given or not. */
 struct rpc_limits parameters_limits(const struct parameters_context *context,
                                     const struct parameters *parameters);
-/* Limits that hold, names of data folders, and labels, for clients to see. */
+/* How long the kernel may be idle; 0: for ever. */
+int64_t parameters_idle_ms(const struct parameters_context *context,
+                           const struct parameters *parameters);
+/* Limits that hold, the time to be idle, names of data folders, and labels, for clients to see. */
 json_t *parameters_show(const struct parameters_context *context,
                         const struct parameters *parameters);

@@ -84,8 +84,8 @@ static int check_name(const char *name, struct err *err) {
     return err_set(err, EINVAL, "a name of it has other characters than letters, digits and _.-%%");
 }
 
-const json_t *spec_parameters(const struct spec *spec) {
-    return json_object_get(json_object_get(spec->content, "metadata"), "cellblock");
+const json_t *spec_metadata(const struct spec *spec) {
+    return json_object_get(spec->content, "metadata");
 }
 
 static int check_parameters(const struct spec *spec, const struct parameters_context *context,
@@ -94,12 +94,12 @@ static int check_parameters(const struct spec *spec, const struct parameters_con
     cleanup_text struct text environment = {0};
     int64_t timeout_ms;
     parameters_init(&parameters);
-    int result =
-        parameters_read(context, spec_parameters(spec), GIVER_KERNELSPEC, &parameters, err);
-    if (result == 0)
-        result = environment_write(context->params, parameters.env, &environment, &timeout_ms, err);
+    int result = parameters_read_metadata(context, spec_metadata(spec), &parameters, err);
+    if (result == 0 &&
+        environment_write(context->params, parameters.env, &environment, &timeout_ms, err) < 0)
+        result = err_wrap(err, "metadata.cellblock");
     parameters_finish(&parameters);
-    return result < 0 ? err_wrap(err, "metadata.cellblock") : 0;
+    return result;
 }
 
 static int load_content(struct spec *spec, int fd, struct err *err) {

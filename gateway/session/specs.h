@@ -42,8 +42,8 @@ enum { SPEC_FILE_MAX = 1024 * 1024 };
  * where its session parameters are wrong. */
 int specs_add(struct specs *specs, const struct parameters_context *context,
               const struct rpc_packet *packet, struct err *err);
-/* Its metadata.cellblock, or NULL; borrowed. */
-const json_t *spec_parameters(const struct spec *spec);
+/* NULL where it has none; borrowed. */
+const json_t *spec_metadata(const struct spec *spec);
 /* Drops what RPC_SPECS_END says is gone. */
 void specs_keep_generation(struct specs *specs, uint32_t generation);
 /* NULL where there is none of that name. */

@@ -25,7 +25,9 @@ static const struct params params = {.memory_bytes = 512 << 20,
                                      .allowed_envs = {allowed, 1},
                                      .kernel_env_bytes = 200,
                                      .kernel_env_value_bytes = 100,
-                                     .session_label_bytes = 100};
+                                     .session_label_bytes = 100,
+                                     .cull_idle_timeout_ms = 3600000,
+                                     .max_cull_idle_timeout_ms = 7200000};
 static const struct data_names names = {.names = {[0] = "sets", [63] = "books"}};
 static const struct parameters_context context = {&params, &names};
 
@@ -35,6 +37,7 @@ static void check_limits(const struct parameters *parameters) {
 #define LIMIT(name, key, scale, least)                                                             \
     assert(!params.max_##name || limits.name <= params.max_##name);
 #include "config/limits.def"
+    assert(parameters->idle_ms >= 0 && parameters->idle_ms <= params.max_cull_idle_timeout_ms);
     assert((parameters->data_mask & ~((uint64_t)1 << 63 | 1)) == 0);
 }
 

@@ -74,6 +74,26 @@ static void knows_its_defaults(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static void settles_the_longest_idle_time(void **state) {
+    (void)state;
+    static const struct {
+        const char *value, *most;
+        int64_t settled_h;
+    } rows[] = {
+        {"1 h", "0", 24}, {"24 h", "0", 24}, {"25 h", "0", 25},
+        {"0", "0", 8760}, {"0", "2 h", 2},   {"1 h", "1 h", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct params params;
+        struct err err;
+        const struct input input = {.flags = {"--cull-idle-timeout-ms", rows[i].value,
+                                              "--max-cull-idle-timeout-ms", rows[i].most}};
+        assert_int_equal(load(&input, &params, &err), 0);
+        assert_int_equal(params.max_cull_idle_timeout_ms, rows[i].settled_h * 3600000);
+        params_finish(&params);
+    }
+}
+
 static void later_sources_win(void **state) {
     (void)state;
     struct params params;
@@ -275,6 +295,8 @@ static const struct {
     {{.flags = {"--data", "a="}}, "--data: it may not be empty"},
     {{.flags = {"--data", "a=/x", "--data", "a=/y"}}, "data: a is given twice"},
     {{.flags = {"--max-pids", "100"}}, "pids: 256 are more than the 100 of max_pids"},
+    {{.flags = {"--max-cull-idle-timeout-ms=30 min"}},
+     "cull_idle_timeout_ms: 1 h are more than the 30 min of max_cull_idle_timeout_ms"},
     {{.flags = {"--memory-bytes", "2 GiB", "--max-memory-bytes", "1 GiB"}},
      "memory_bytes: 2 GiB are more than the 1 GiB of max_memory_bytes"},
     {{.file = "[serve]\npids = 100"}, "[serve]: there is no such section"},
@@ -358,6 +380,7 @@ static void makes_a_token_where_one_is_wanted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_its_defaults),
+        cmocka_unit_test(settles_the_longest_idle_time),
         cmocka_unit_test(later_sources_win),
         cmocka_unit_test(a_maximum_that_is_not_given_is_the_default),
         cmocka_unit_test(reads_data_folders),

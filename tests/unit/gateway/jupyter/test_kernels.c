@@ -102,7 +102,7 @@ static void refuses_what_it_cannot_start(void **state) {
         {"{\"cellblock\":[]}", 400, "invalid_parameter"},
         {"{\"cellblock\":{\"limits\":{\"pids\":\"x\"}}}", 400, "invalid_parameter"},
         {"{\"cellblock\":{\"limits\":{\"pids\":257}}}", 400, "out_of_range"},
-        {"{\"cellblock\":{\"idle_s\":7}}", 400, "not_available"},
+        {"{\"cellblock\":{\"life_s\":7}}", 400, "not_available"},
         {"{\"cellblock\":{\"nothing\":7}}", 400, "unknown_parameter"},
         {"{\"cellblock\":{\"data\":[\"nothing\"]}}", 400, "data_folder_not_found"},
         {"{\"cellblock\":{\"kernel\":\"none\"}}", 404, "kernelspec_not_found"},

@@ -236,7 +236,8 @@ void rig_begin(struct rig *rig) {
                                   .session_buffer_bytes = 64 << 20,
                                   .session_buffer_ms = 3600000,
                                   .session_buffers = 8,
-                                  .ws_queue_bytes = 64 << 20};
+                                  .ws_queue_bytes = 64 << 20,
+                                  .cull_interval_ms = 3600000};
     rig->spec = (struct spec){.name = "played", .number = 7};
     rig->loop = loop_create();
     rig->tick = loop_timer_create(rig->loop, on_tick, NULL);

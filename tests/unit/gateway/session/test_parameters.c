@@ -25,7 +25,9 @@ static const struct params params = {.memory_bytes = 512 << 20,
                                      .max_workspace_inodes = 20000,
                                      .kernel_env_bytes = 100,
                                      .kernel_env_value_bytes = 40,
-                                     .session_label_bytes = 20};
+                                     .session_label_bytes = 20,
+                                     .cull_idle_timeout_ms = 3600000,
+                                     .max_cull_idle_timeout_ms = 7200000};
 static const struct data_names data = {.names = {[0] = "sets", [5] = "books", [63] = "last"}};
 static const struct parameters_context context = {&params, &data};
 
@@ -132,8 +134,14 @@ static const struct refusal {
     {"{\"limits\":{\"session_output_bytes\":1}}", GIVER_CLIENT, ENOTSUP,
      "/limits/session_output_bytes is not"},
     {"{\"limits\":{\"queued\":1}}", GIVER_CLIENT, ENOTSUP, "/limits/queued is not available"},
-    {"{\"idle_s\":1}", GIVER_CLIENT, ENOTSUP, "/idle_s is not available in this version"},
-    {"{\"life_s\":1}", GIVER_KERNELSPEC, ENOTSUP, "/life_s is not available"},
+    {"{\"idle_s\":\"60\"}", GIVER_CLIENT, EINVAL, "/idle_s is not a number"},
+    {"{\"idle_s\":null}", GIVER_CLIENT, EINVAL, "/idle_s is not a number"},
+    {"{\"idle_s\":0}", GIVER_CLIENT, ERANGE, "/idle_s: 0 is less than 0.001, the least"},
+    {"{\"idle_s\":-1}", GIVER_KERNELSPEC, ERANGE, "/idle_s: -1 is less than 0.001"},
+    {"{\"idle_s\":1e300}", GIVER_CLIENT, ERANGE, "/idle_s: 1e+300 is more than 7200"},
+    {"{\"idle_s\":7200.5}", GIVER_CLIENT, ERANGE,
+     "/idle_s: 7200.5 is more than 7200, which max_cull_idle_timeout_ms allows"},
+    {"{\"life_s\":1}", GIVER_KERNELSPEC, ENOTSUP, "/life_s is not available in this version"},
     {"{\"egress\":[]}", GIVER_CLIENT, ENOTSUP, "/egress is not available"},
     {"{\"kernel\":7}", GIVER_CLIENT, EINVAL, "/kernel is not a name"},
     {"{\"kernel\":\"\"}", GIVER_CLIENT, EINVAL, "/kernel is not a name"},
@@ -221,11 +229,39 @@ static void shows_what_holds(void **state) {
     char *text = json_dumps(shown, JSON_COMPACT);
     assert_string_equal(text, "{\"limits\":{\"memory_bytes\":536870912,\"cpus\":1.5,\"pids\":256,"
                               "\"open_files\":1024,\"workspace_bytes\":268435456,"
-                              "\"workspace_inodes\":20000},\"data\":[\"sets\",\"books\"],"
+                              "\"workspace_inodes\":20000},\"idle_s\":3600,"
+                              "\"data\":[\"sets\",\"books\"],"
                               "\"labels\":{\"a\":\"b\"}}");
     free(text);
     json_decref(shown);
     parameters_finish(&got);
+}
+
+/* Jupyter's own key for it in a kernelspec, ours beside it, and a client's. */
+static void reads_how_long_it_may_be_idle(void **state) {
+    (void)state;
+    static const struct {
+        const char *metadata, *client;
+        int64_t idle_ms;
+    } rows[] = {
+        {"{}", "{}", 3600000},
+        {"{\"cull_idle_timeout\":60}", "{}", 60000},
+        {"{\"cull_idle_timeout\":60,\"cellblock\":{\"idle_s\":7200}}", "{}", 7200000},
+        {"{\"cull_idle_timeout\":7200}", "{\"idle_s\":0.5}", 500},
+        {"{\"cellblock\":{\"idle_s\":1}}", "{\"idle_s\":7200}", 7200000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct parameters got;
+        struct err err;
+        json_t *metadata = json_loads(rows[i].metadata, 0, NULL);
+        parameters_init(&got);
+        assert_int_equal(parameters_read_metadata(&context, metadata, &got, &err), 0);
+        read_good(rows[i].client, GIVER_CLIENT, &got);
+        assert_int_equal(parameters_idle_ms(&context, &got), rows[i].idle_ms);
+        parameters_finish(&got);
+        json_decref(metadata);
+    }
+    assert_int_equal(mem_live(), 0);
 }
 
 static void names_the_kernel(void **state) {
@@ -257,6 +293,7 @@ int main(void) {
         cmocka_unit_test(each_mistake_has_a_word),
         cmocka_unit_test(later_wins_per_key),
         cmocka_unit_test(shows_what_holds),
+        cmocka_unit_test(reads_how_long_it_may_be_idle),
         cmocka_unit_test(names_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,9 @@ static void refuses_what_clients_would_choke_on(void **state) {
         {"{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\",\"interrupt_mode\":\"kill\"}",
          "interrupt_mode"},
         {GOOD " x", "line 1"},
+        {"{\"argv\":[\"a\"],\"display_name\":\"A\",\"language\":\"l\",\"metadata\":{"
+         "\"cull_idle_timeout\":\"x\"}}",
+         "metadata: /cull_idle_timeout is not a number"},
         {WITH("7"), "metadata.cellblock: the session parameters are not an object"},
         {WITH("{\"trees\":\"/opt\"}"), "metadata.cellblock: /trees is not a list"},
         {WITH("{\"limits\":{\"pids\":\"x\"}}"), "metadata.cellblock: /limits/pids is not a number"},
@@ -142,10 +145,12 @@ static void keeps_the_session_parameters(void **state) {
              "\"/x\"},\"limits\":{\"memory_bytes\":1073741824},\"labels\":{\"a\":\"b\"}}"));
     if (add(&specs, &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(json_object_size(spec_parameters(specs_find(&specs, "with"))), 6);
+    assert_int_equal(
+        json_object_size(json_object_get(spec_metadata(specs_find(&specs, "with")), "cellblock")),
+        6);
     prepare("without", 2, 1, GOOD);
     assert_int_equal(add(&specs, &err), 0);
-    assert_null(spec_parameters(specs_find(&specs, "without")));
+    assert_null(spec_metadata(specs_find(&specs, "without")));
     specs_finish(&specs);
     assert_int_equal(mem_live(), 0);
 }
