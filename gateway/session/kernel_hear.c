@@ -8,6 +8,7 @@
 #include "msg/build.h"
 #include "session/kernel_parts.h"
 #include "wire/span.h"
+#include "wire/stream_parts.h"
 
 enum {
     INFO_MAX = 256 * 1024, /* bytes of a kernel_info_reply that is kept */
@@ -128,6 +129,17 @@ static bool is_end(const struct msg *msg, const struct msg_header *header) {
            strcmp(header->msg_type, "error") == 0;
 }
 
+static bool is_stream(const struct msg *msg, const struct msg_header *header) {
+    return msg->channel == MSG_IOPUB && strcmp(header->msg_type, "stream") == 0;
+}
+
+static void pass_part_on(struct kernel *kernel, struct seat *seat, const struct msg *msg,
+                         const struct msg_header *header, struct seat *asker) {
+    struct outgoing outgoing = {.msg = msg, .header = header, .asker = asker};
+    kernel_deliver(kernel, seat, &outgoing);
+    outgoing_finish(&outgoing);
+}
+
 static void pass_on(struct kernel *kernel, const struct msg *msg, const struct msg_header *header,
                     const struct request *request) {
     struct seat *seat;
@@ -137,11 +149,15 @@ static void pass_on(struct kernel *kernel, const struct msg *msg, const struct m
         say_too_large(kernel, seat, msg, header);
         return;
     }
-    struct outgoing outgoing = {.msg = msg, .header = header};
-    if (request && is_end(msg, header))
-        outgoing.asker = request->seat;
-    kernel_deliver(kernel, seat, &outgoing);
-    outgoing_finish(&outgoing);
+    struct stream_parts parts;
+    if (is_stream(msg, header) && stream_parts_begin(&parts, msg, header)) {
+        while (stream_parts_next(&parts))
+            pass_part_on(kernel, seat, &parts.msg, &parts.header, NULL);
+        stream_parts_finish(&parts);
+    } else {
+        struct seat *asker = request && is_end(msg, header) ? request->seat : NULL;
+        pass_part_on(kernel, seat, msg, header, asker);
+    }
 }
 
 static void on_message(void *context, const struct msg *msg, const struct msg_header *header,
