@@ -92,12 +92,18 @@ static void on_message(void *context, struct slice payload, bool binary) {
 
 /* A client that closes with 1000 means it. Everything else may come back: a lost connection, 1001
  * of a proxy that goes down, no code of jupyter_server when the browser's connection is lost, and
- * what was closed here since it was too slow. */
+ * what was closed here since it was too slow: 1013, which clients do not say. */
+static enum departure departure_of(uint16_t code) {
+    if (code == 1000)
+        return LEFT_FOR_GOOD;
+    return code == 1013 ? LEFT_FOR_NOW : LEFT_SUDDENLY;
+}
+
 static void on_close(void *context, uint16_t code, struct slice reason) {
     (void)reason;
     struct channels *channels = context;
     if (channels->kernel)
-        kernel_detach(channels->kernel, &channels->client, code != 1000);
+        kernel_detach(channels->kernel, &channels->client, departure_of(code));
     mem_free(channels->session_id);
     mem_free(channels);
 }
@@ -124,6 +130,35 @@ static bool offers(struct slice list, const char *wanted) {
     return false;
 }
 
+/* GatewayKernelClient (nbclient, papermill, nbconvert) waits 40 s for its upgrade, but takes a
+ * kernel for dead that has not answered kernel_info one second after it; so its upgrade is held
+ * until the kernel is ready. Nor does it understand an error as that answer, but it shows a refused
+ * upgrade whole; and it dies on a binary frame. It is known by what it leaves out: nobody else has
+ * neither a query, credentials, a subprotocol nor a User-Agent. */
+static bool is_impatient(const struct http_request *request) {
+    static const char *const named[] = {"Authorization", "Sec-WebSocket-Protocol", "User-Agent"};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (http_request_header(request, named[i]).data)
+            return false;
+    return http_request_query(request).size == 0;
+}
+
+/* Whether the client dies on binary frames: it says so, or the operator does for all that do not.
+ */
+static bool wants_text_only(const struct jupyter *jupyter, const struct http_request *request) {
+    cleanup_mem char *asked = http_query_get(http_request_query(request), "text_only");
+    if (asked)
+        return strcmp(asked, "true") == 0 || strcmp(asked, "1") == 0;
+    return jupyter->context.params->ws_text_only || is_impatient(request);
+}
+
+static enum encoding encoding_for(const struct jupyter *jupyter,
+                                  const struct http_request *request) {
+    if (offers(http_request_header(request, "Sec-WebSocket-Protocol"), WS_V1_SUBPROTOCOL))
+        return ENCODING_V1;
+    return wants_text_only(jupyter, request) ? ENCODING_TEXT : ENCODING_LEGACY;
+}
+
 static void open_channels(struct jupyter *jupyter, struct http_request *request,
                           struct kernel *kernel) {
     struct channels *channels = mem_zalloc(1, sizeof *channels);
@@ -131,9 +166,8 @@ static void open_channels(struct jupyter *jupyter, struct http_request *request,
     channels->jupyter = jupyter;
     channels->session_id = session_id ? session_id : mem_strdup("");
     channels->kernel = kernel;
-    bool v1 = offers(http_request_header(request, "Sec-WebSocket-Protocol"), WS_V1_SUBPROTOCOL);
     channels->client = (struct kernel_client){.session_id = channels->session_id,
-                                              .encoding = v1 ? ENCODING_V1 : ENCODING_LEGACY,
+                                              .encoding = encoding_for(jupyter, request),
                                               .on_message = send_message,
                                               .acknowledged = acknowledged,
                                               .queued = queued,
@@ -142,21 +176,9 @@ static void open_channels(struct jupyter *jupyter, struct http_request *request,
                                .on_close = on_close,
                                .on_drained = on_drained,
                                .context = channels};
-    channels->ws = ws_accept(request, v1 ? WS_V1_SUBPROTOCOL : NULL, NULL, 0, &events);
+    bool is_v1 = channels->client.encoding == ENCODING_V1;
+    channels->ws = ws_accept(request, is_v1 ? WS_V1_SUBPROTOCOL : NULL, NULL, 0, &events);
     kernel_attach(kernel, &channels->client);
-}
-
-/* GatewayKernelClient (nbclient, papermill, nbconvert) waits 40 s for its upgrade, but takes a
- * kernel for dead that has not answered kernel_info one second after it; so its upgrade is held
- * until the kernel is ready. Nor does it understand an error as that answer, but it shows a refused
- * upgrade whole. It is known by what it leaves out: nobody else has neither a query,
- * credentials, a subprotocol nor a User-Agent. */
-static bool is_impatient(const struct http_request *request) {
-    static const char *const named[] = {"Authorization", "Sec-WebSocket-Protocol", "User-Agent"};
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (http_request_header(request, named[i]).data)
-            return false;
-    return http_request_query(request).size == 0;
 }
 
 static void answer_upgrade(struct kernel_waiter *waiter, const struct err *err) {

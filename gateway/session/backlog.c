@@ -80,8 +80,8 @@ struct kept *backlog_next(const struct backlog *backlog) {
 void backlog_note_sent(struct backlog *backlog, struct kept *kept, const struct frame *frame,
                        uint64_t position) {
     assert(kept == backlog_next(backlog) && !kept_is_gap(kept));
-    bool is_end = kept->is_end;
-    struct kept *sent = create(frame, is_end, position);
+    struct kept *sent = create(frame, kept->is_end, position);
+    sent->deaths = kept->deaths;
     remove_unsent(backlog, kept);
     destroy(kept);
     list_append(&backlog->sent, &sent->link);
@@ -96,6 +96,11 @@ void backlog_acknowledge(struct backlog *backlog, uint64_t acknowledged) {
         backlog->sent_bytes -= kept->size;
         destroy(kept);
     }
+}
+
+void backlog_note_death(struct backlog *backlog) {
+    if (!list_is_empty(&backlog->sent))
+        entry_of(backlog->sent.next)->deaths++;
 }
 
 void backlog_rewind(struct backlog *backlog) {
@@ -205,6 +210,12 @@ struct gap *backlog_take_gap(struct backlog *backlog) {
     backlog->gap_at = NULL;
     backlog->looking = NULL;
     return gap;
+}
+
+void backlog_drop_next(struct backlog *backlog) {
+    struct kept *kept = backlog_next(backlog);
+    remove_unsent(backlog, kept);
+    destroy(kept);
 }
 
 void backlog_lose_next(struct backlog *backlog) {

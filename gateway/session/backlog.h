@@ -31,6 +31,7 @@ struct kept {
     struct frame frame; /* .payload NULL: this is the gap */
     bool is_end;        /* of a request of this session_id: kept the longest */
     uint64_t position;  /* once sent: where in the socket's stream it ends */
+    unsigned deaths;    /* of connections that ended in the middle of it */
     size_t size;        /* bytes of memory that it takes, as far as it alone holds it */
 };
 
@@ -66,11 +67,15 @@ static inline bool kept_is_gap(const struct kept *kept) {
 /* Removes the gap that is backlog_next; the caller's from now on. */
 struct gap *backlog_take_gap(struct backlog *backlog);
 void gap_destroy(struct gap *gap);
+/* backlog_next is not to be sent. */
+void backlog_drop_next(struct backlog *backlog);
 /* backlog_next is lost. */
 void backlog_lose_next(struct backlog *backlog);
 
 /* The peer's TCP has acknowledged so much of the stream: forgets what it has whole. */
 void backlog_acknowledge(struct backlog *backlog, uint64_t acknowledged);
+/* The connection ended by itself, in the middle of the oldest message that has not arrived. */
+void backlog_note_death(struct backlog *backlog);
 /* The socket is gone: what it has not acknowledged is unsent again. */
 void backlog_rewind(struct backlog *backlog);
 /* Loses from the middle of what is unsent until that takes at most so many bytes (or is a gap and

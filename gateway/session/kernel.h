@@ -57,8 +57,10 @@ json_t *kernel_parameters(const struct kernel *kernel);
  * it, or one that was lost, had not acknowledged is sent to the new one, and what is open under
  * that session_id is answered to it. */
 void kernel_attach(struct kernel *kernel, struct kernel_client *client);
-/* comes_back: what follows is kept for its session_id. */
-void kernel_detach(struct kernel *kernel, struct kernel_client *client, bool comes_back);
+/* What follows is kept for its session_id, unless it left for good. A message of which it had only
+ * a part when it left suddenly may be what ended it. */
+enum departure { LEFT_FOR_GOOD, LEFT_FOR_NOW, LEFT_SUDDENLY };
+void kernel_detach(struct kernel *kernel, struct kernel_client *client, enum departure departure);
 /* Nothing waits to be sent to the client any more. */
 void kernel_catch_up(struct kernel *kernel, struct kernel_client *client);
 

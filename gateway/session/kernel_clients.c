@@ -33,7 +33,7 @@ unsigned kernel_connections(const struct kernel *kernel) {
  * is a zombie (contract 1.2). */
 static void replace_older(struct kernel *kernel, struct seat *seat) {
     struct kernel_client *older = seat->client;
-    seat_leave(kernel, seat);
+    seat_leave(kernel, seat, false);
     older->seat = NULL;
     older->on_end(older, REASON_NONE);
 }
@@ -70,11 +70,11 @@ void kernel_attach(struct kernel *kernel, struct kernel_client *client) {
     say_state(kernel, seat);
 }
 
-void kernel_detach(struct kernel *kernel, struct kernel_client *client, bool comes_back) {
+void kernel_detach(struct kernel *kernel, struct kernel_client *client, enum departure departure) {
     struct seat *seat = client->seat;
     client->seat = NULL;
-    if (comes_back && *seat->session_id) {
-        seat_leave(kernel, seat);
+    if (departure != LEFT_FOR_GOOD && *seat->session_id) {
+        seat_leave(kernel, seat, departure == LEFT_SUDDENLY);
         kernel_on_absences(kernel);
     } else
         seat_destroy(kernel, seat);

@@ -104,22 +104,18 @@ static bool is_too_large(const struct kernel *kernel, const struct msg *msg,
     return msg_size(msg) + added > kernel->context->params->ws_queue_bytes;
 }
 
-/* What is heard in the place of such a message: on iopub words, else an answer that is an error. */
 static void say_too_large(struct kernel *kernel, struct seat *seat, const struct msg *msg,
                           const struct msg_header *header) {
-    const struct reason_entry *entry = reason_entry(REASON_output);
     char sentence[ERR_TEXT_MAX];
+    struct said said;
     snprintf(sentence, sizeof sentence,
              "%.40s: a message of %zu bytes was left out, ws_queue_bytes allows %llu",
              header->msg_type, msg_size(msg),
              (unsigned long long)kernel->context->params->ws_queue_bytes);
-    bool is_published = msg->channel == MSG_IOPUB;
-    cleanup_bytes struct bytes *content = is_published
-                                              ? msg_content_stream("stderr", sentence)
-                                              : msg_content_error_reply(entry->ename, sentence);
-    kernel_say(kernel, seat, msg->channel, is_published ? "stream" : header->msg_type,
-               msg->parent_header, SLICE_LITERAL("{\"cellblock\":{\"reason\":\"output\"}}"),
-               bytes_slice(content));
+    said_begin_instead(&said, kernel, msg, header, sentence);
+    said.outgoing.asker = seat;
+    kernel_deliver(kernel, seat, &said.outgoing);
+    said_finish(&said);
     kernel_complain(kernel, &kernel->left_out, sentence);
 }
 

@@ -164,8 +164,9 @@ void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet);
 struct seat *seat_find(struct kernel *kernel, const char *session_id);
 struct seat *seat_create(struct kernel *kernel, const char *session_id);
 void seat_destroy(struct kernel *kernel, struct seat *seat);
-/* Its client is gone: what has not arrived waits for another; kernel_on_absences says how long. */
-void seat_leave(struct kernel *kernel, struct seat *seat);
+/* Its client is gone: what has not arrived waits for another; kernel_on_absences says how long.
+ * is_sudden: by itself, perhaps since it could not take what it was being sent. */
+void seat_leave(struct kernel *kernel, struct seat *seat, bool is_sudden);
 /* Sends to its client what waits, as far as there is room. */
 void seat_catch_up(struct kernel *kernel, struct seat *seat);
 /* Hands a message to everyone, or to one seat. */
@@ -194,6 +195,10 @@ struct said {
 void said_begin(struct said *said, const struct kernel *kernel, enum msg_channel channel,
                 const char *msg_type, struct slice parent_header, struct slice metadata,
                 struct slice content);
+/* What is said in the place of a message that cannot be sent: on iopub words on stderr, else an
+ * answer that is an error. header, which is msg's, lives as long as said. */
+void said_begin_instead(struct said *said, const struct kernel *kernel, const struct msg *msg,
+                        const struct msg_header *header, const char *sentence);
 void said_finish(struct said *said);
 /* Says it to one seat, or to everyone where it is NULL. */
 void kernel_say(struct kernel *kernel, struct seat *seat, enum msg_channel channel,

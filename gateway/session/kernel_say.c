@@ -23,6 +23,17 @@ void said_begin(struct said *said, const struct kernel *kernel, enum msg_channel
     said->outgoing = (struct outgoing){.msg = &said->built.msg, .header = &said->header};
 }
 
+void said_begin_instead(struct said *said, const struct kernel *kernel, const struct msg *msg,
+                        const struct msg_header *header, const char *sentence) {
+    const char *ename = reason_entry(REASON_output)->ename;
+    bool is_published = msg->channel == MSG_IOPUB;
+    cleanup_bytes struct bytes *content = is_published ? msg_content_stream("stderr", sentence)
+                                                       : msg_content_error_reply(ename, sentence);
+    said_begin(said, kernel, msg->channel, is_published ? "stream" : header->msg_type,
+               msg->parent_header, SLICE_LITERAL("{\"cellblock\":{\"reason\":\"output\"}}"),
+               bytes_slice(content));
+}
+
 void said_finish(struct said *said) {
     outgoing_finish(&said->outgoing);
     msg_built_finish(&said->built);

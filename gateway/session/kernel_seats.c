@@ -4,6 +4,7 @@
  * ask for that, which costs a system call: when what is kept has doubled, some time after the last
  * message, and at the end, for what the next client of that session_id is to be sent. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "loop/loop.h"
@@ -15,6 +16,8 @@ enum {
     CATCH_UP_BYTES = 1024 * 1024, /* queued to a client that catches up */
     SHED_MIN_BYTES = 1024 * 1024, /* less is not worth losing */
     CLOCK_SLACK_MS = 1,           /* a timer may fire a little early */
+    DEATHS_MAX = 2,               /* of a client in the middle of one message */
+    DEADLY_BYTES = 1024 * 1024,   /* the smallest limit of any client known (websockets) */
 };
 
 static const struct params *params_of(const struct kernel *kernel) {
@@ -120,10 +123,9 @@ static void say_missing(struct kernel *kernel, struct seat *seat, const struct m
         missing->messages, missing->bytes);
     cleanup_bytes struct bytes *content = msg_content_stream("stderr", words.data);
     struct said said;
-    struct frame frame = {.encoding = ENCODING_V1};
     said_begin(&said, kernel, MSG_IOPUB, "stream", bytes_slice(missing->parent),
                text_slice(&metadata), bytes_slice(content));
-    frame.payload = outgoing_encode(&said.outgoing, frame.encoding, &frame.binary);
+    struct frame frame = outgoing_frame(&said.outgoing, ENCODING_V1);
     backlog_add_next(&seat->backlog, &frame);
     said_finish(&said);
 }
@@ -135,12 +137,41 @@ static void say_gap(struct kernel *kernel, struct seat *seat) {
     gap_destroy(gap);
 }
 
+/* Whether clients died on it: they take no frame of that size, and would die again and again. */
+static bool is_deadly(const struct kept *kept) {
+    return kept->deaths >= DEATHS_MAX && kept->frame.payload->size > DEADLY_BYTES;
+}
+
+/* Puts words about the next message into its place. */
+static void replace_deadly(struct kernel *kernel, struct seat *seat, const struct kept *kept) {
+    const struct msg_header *header;
+    struct outgoing outgoing;
+    outgoing_begin(&outgoing, &kept->frame);
+    const struct msg *msg = outgoing_msg(&outgoing, &header);
+    if (!msg) {
+        backlog_lose_next(&seat->backlog);
+        outgoing_finish(&outgoing);
+        return;
+    }
+    char sentence[ERR_TEXT_MAX];
+    struct said said;
+    snprintf(sentence, sizeof sentence,
+             "%.40s: a message of %zu bytes was left out: the connection ended %u times in the "
+             "middle of it, so the client's own limit for a message may be lower",
+             header->msg_type, kept->frame.payload->size, kept->deaths);
+    said_begin_instead(&said, kernel, msg, header, sentence);
+    struct frame frame = outgoing_frame(&said.outgoing, ENCODING_V1);
+    backlog_drop_next(&seat->backlog);
+    backlog_add_next(&seat->backlog, &frame);
+    said_finish(&said);
+    outgoing_finish(&outgoing);
+}
+
 /* False where the client takes nothing more. */
 static bool send_kept(struct seat *seat, struct kept *kept) {
     struct outgoing outgoing;
     outgoing_begin(&outgoing, &kept->frame);
-    struct frame frame = {.encoding = seat->client->encoding};
-    frame.payload = outgoing_encode(&outgoing, frame.encoding, &frame.binary);
+    struct frame frame = outgoing_frame(&outgoing, seat->client->encoding);
     uint64_t position = 0;
     if (!frame.payload)
         backlog_lose_next(&seat->backlog);
@@ -163,6 +194,8 @@ void seat_catch_up(struct kernel *kernel, struct seat *seat) {
     while ((kept = backlog_next(&seat->backlog)) && has_room(seat, kept)) {
         if (kept_is_gap(kept))
             say_gap(kernel, seat);
+        else if (is_deadly(kept))
+            replace_deadly(kernel, seat, kept);
         else if (!send_kept(seat, kept))
             return;
         note_sent(kernel, seat);
@@ -173,10 +206,10 @@ void seat_catch_up(struct kernel *kernel, struct seat *seat) {
 
 /* Keeps what may have to be said again. */
 static void deliver_and_keep(struct kernel *kernel, struct seat *seat, struct outgoing *outgoing) {
-    struct frame frame = {.encoding = seat->client ? seat->client->encoding : ENCODING_V1};
+    struct frame frame =
+        outgoing_frame(outgoing, seat->client ? seat->client->encoding : ENCODING_V1);
     bool is_end = outgoing->asker == seat, is_behind = backlog_next(&seat->backlog) != NULL;
     uint64_t position = UINT64_MAX;
-    frame.payload = outgoing_encode(outgoing, frame.encoding, &frame.binary);
     if (seat->client && !is_behind)
         position = seat->client->on_message(seat->client, outgoing);
     if (position != UINT64_MAX) {
@@ -234,8 +267,10 @@ void kernel_on_absences(void *context) {
     }
 }
 
-void seat_leave(struct kernel *kernel, struct seat *seat) {
+void seat_leave(struct kernel *kernel, struct seat *seat, bool is_sudden) {
     look(seat);
+    if (is_sudden)
+        backlog_note_death(&seat->backlog);
     seat->client = NULL;
     seat->gone_ms = loop_now_ms(kernel->context->loop);
     backlog_rewind(&seat->backlog);

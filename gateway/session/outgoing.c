@@ -47,24 +47,43 @@ const struct msg *outgoing_msg(struct outgoing *outgoing, const struct msg_heade
     return outgoing->msg;
 }
 
+static struct bytes *encode(const struct msg *msg, const struct msg_header *header,
+                            enum encoding encoding, bool *ret_binary) {
+    *ret_binary = encoding == ENCODING_V1;
+    if (encoding == ENCODING_V1)
+        return ws_v1_encode(msg);
+    return encoding == ENCODING_TEXT ? ws_legacy_encode_text(msg, header)
+                                     : ws_legacy_encode(msg, header, ret_binary);
+}
+
 struct bytes *outgoing_encode(struct outgoing *outgoing, enum encoding encoding, bool *ret_binary) {
+    const struct msg *msg;
+    bool is_known = outgoing->encoded[ENCODING_LEGACY] && !outgoing->binary[ENCODING_LEGACY];
+    if (encoding == ENCODING_TEXT &&
+        (is_known || ((msg = outgoing_msg(outgoing, NULL)) && !msg->buffer_count)))
+        encoding = ENCODING_LEGACY; /* the same */
     struct bytes **slot = &outgoing->encoded[encoding];
     if (!*slot) {
-        const struct msg *msg = outgoing_msg(outgoing, NULL);
+        msg = outgoing_msg(outgoing, NULL);
         if (!msg)
             return NULL;
-        outgoing->binary[encoding] = true;
-        *slot = encoding == ENCODING_V1
-                    ? ws_v1_encode(msg)
-                    : ws_legacy_encode(msg, outgoing->header, &outgoing->binary[encoding]);
+        *slot = encode(msg, outgoing->header, encoding, &outgoing->binary[encoding]);
     }
     *ret_binary = outgoing->binary[encoding];
     return *slot;
 }
 
+struct frame outgoing_frame(struct outgoing *outgoing, enum encoding encoding) {
+    struct frame frame = {.encoding = encoding == ENCODING_V1 ? ENCODING_V1 : ENCODING_LEGACY};
+    frame.payload = outgoing_encode(outgoing, frame.encoding, &frame.binary);
+    return frame;
+}
+
 void outgoing_finish(struct outgoing *outgoing) {
-    for (int i = 0; i < ENCODING_COUNT; i++)
+    for (int i = 0; i < ENCODING_COUNT; i++) {
         bytes_unref(outgoing->encoded[i]);
+        bytes_unref(outgoing->packed[i]);
+    }
     if (outgoing->decoded)
         msg_header_finish(&outgoing->decoded->header);
     mem_free(outgoing->decoded);

@@ -9,11 +9,12 @@
 #include "msg/header.h"
 #include "msg/msg.h"
 
-enum encoding { ENCODING_LEGACY, ENCODING_V1, ENCODING_COUNT };
+/* ENCODING_TEXT is the legacy one without binary frames. */
+enum encoding { ENCODING_LEGACY, ENCODING_V1, ENCODING_TEXT, ENCODING_COUNT };
 
 struct decoded;
 
-/* The payload of a WebSocket frame. */
+/* The payload of a WebSocket frame. Never in ENCODING_TEXT, which is not decoded again. */
 struct frame {
     struct bytes *payload;
     enum encoding encoding;
@@ -25,6 +26,8 @@ struct outgoing {
     const struct msg_header *header;
     const void *asker; /* the seat whose request this message ends, if any */
     struct bytes *encoded[ENCODING_COUNT];
+    struct bytes
+        *packed[ENCODING_COUNT]; /* what the transport made of it to send it, if anything */
     bool binary[ENCODING_COUNT];
     struct decoded *decoded;
 };
@@ -37,4 +40,7 @@ const struct msg *outgoing_msg(struct outgoing *outgoing, const struct msg_heade
 /* The payload of a WebSocket frame, borrowed from outgoing (take a reference to keep it); NULL
  * where outgoing_msg is. */
 struct bytes *outgoing_encode(struct outgoing *outgoing, enum encoding encoding, bool *ret_binary);
+/* The frame that is kept of what a client of that encoding is sent; borrowed likewise, .payload
+ * NULL where outgoing_msg is. */
+struct frame outgoing_frame(struct outgoing *outgoing, enum encoding encoding);
 void outgoing_finish(struct outgoing *outgoing);

@@ -2,8 +2,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <openssl/evp.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "msg/utf8.h"
 #include "wire/object.h"
@@ -182,8 +184,9 @@ static struct bytes *write_frame(const struct slice *json, size_t count, const s
     return frame;
 }
 
-struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
-                               bool *ret_binary) {
+/* tail: what stands behind the content. */
+static struct bytes *encode(const struct msg *msg, const struct msg_header *parsed,
+                            struct slice tail) {
     cleanup_text struct text head = {0}, header = {0}, parent = {0}, metadata = {0}, content = {0};
     append_head(&head, msg, parsed);
     const struct slice json[] = {
@@ -195,8 +198,48 @@ struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *p
         mend(msg->metadata, &metadata),
         SLICE_LITERAL(",\"content\":"),
         mend(msg->content, &content),
-        msg->buffer_count ? SLICE_LITERAL("}") : SLICE_LITERAL(",\"buffers\":[]}"),
+        tail,
     };
-    *ret_binary = msg->buffer_count > 0;
     return write_frame(json, sizeof json / sizeof *json, msg);
+}
+
+struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
+                               bool *ret_binary) {
+    *ret_binary = msg->buffer_count > 0;
+    return encode(msg, parsed,
+                  *ret_binary ? SLICE_LITERAL("}") : SLICE_LITERAL(",\"buffers\":[]}"));
+}
+
+/* RFC 4648 section 4, with its quotes. */
+static void append_base64(struct text *list, struct slice buffer) {
+    cleanup_mem uint8_t *encoded = mem_alloc(buffer.size / 3 * 4 + 5); /* a group and a NUL more */
+    int size = EVP_EncodeBlock(encoded, buffer.data, (int)buffer.size);
+    text_append_text(list, "\"");
+    text_append(list, slice_make(encoded, (size_t)size));
+    text_append_text(list, "\"");
+}
+
+static void append_buffers(struct text *tail, const struct msg *msg) {
+    size_t size = size_of(msg->buffers, msg->buffer_count);
+    if (size > WS_LEGACY_TEXT_BUFFERS_MAX) {
+        text_append_format(tail, "\"left_out\":{\"buffers\":%zu,\"bytes\":%zu}", msg->buffer_count,
+                           size);
+        return;
+    }
+    text_append_text(tail, "\"buffers\":[");
+    for (size_t i = 0; i < msg->buffer_count; i++) {
+        text_append_text(tail, i > 0 ? "," : "");
+        append_base64(tail, msg->buffers[i]);
+    }
+    text_append_text(tail, "]");
+}
+
+struct bytes *ws_legacy_encode_text(const struct msg *msg, const struct msg_header *parsed) {
+    cleanup_text struct text tail = {0};
+    struct msg bare = *msg;
+    bare.buffer_count = 0;
+    text_append_text(&tail, ",\"buffers\":[],\"cellblock\":{");
+    append_buffers(&tail, msg);
+    text_append_text(&tail, "}}");
+    return encode(&bare, parsed, text_slice(&tail));
 }

@@ -23,3 +23,12 @@ int ws_legacy_decode_binary(struct slice frame, struct slice *buffers, struct ms
  * become U+FFFD. A message with buffers must stay below 4 GiB. */
 struct bytes *ws_legacy_encode(const struct msg *msg, const struct msg_header *parsed,
                                bool *ret_binary);
+
+/* Buffers of a message that a text frame carries. */
+enum { WS_LEGACY_TEXT_BUFFERS_MAX = 4 * 1024 * 1024 };
+
+/* Likewise, always of a text frame, for clients that die on a binary one (jupyter_server as a
+ * gateway's client decodes whatever comes as UTF-8): "buffers" is empty, and the member "cellblock"
+ * is {"buffers": [base64, ...]}, or {"left_out": {"buffers": count, "bytes": size}} where they are
+ * larger together than is carried. */
+struct bytes *ws_legacy_encode_text(const struct msg *msg, const struct msg_header *parsed);

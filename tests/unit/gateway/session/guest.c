@@ -47,6 +47,8 @@ static uint64_t on_message(struct kernel_client *client, struct outgoing *outgoi
     assert_int_equal(guest->ended, 0);
     assert_non_null(outgoing_encode(outgoing, ENCODING_V1, &binary));
     assert_non_null(outgoing_encode(outgoing, ENCODING_LEGACY, &binary));
+    assert_non_null(outgoing_encode(outgoing, ENCODING_TEXT, &binary));
+    assert_false(binary);
     if (guest->is_closing)
         return UINT64_MAX;
     if (!guest->keeps_no_log)
@@ -87,13 +89,13 @@ void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *s
 }
 
 void guest_leave(struct guest *guest) {
-    kernel_detach(guest->kernel, &guest->client, true);
+    kernel_detach(guest->kernel, &guest->client, LEFT_SUDDENLY);
     guest->kernel = NULL;
 }
 
 void guest_finish(struct guest *guest) {
     if (guest->kernel)
-        kernel_detach(guest->kernel, &guest->client, false);
+        kernel_detach(guest->kernel, &guest->client, LEFT_FOR_GOOD);
     guest->kernel = NULL;
     guest_forget_log(guest);
     text_finish(&guest->seen_metadata);

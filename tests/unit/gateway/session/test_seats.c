@@ -2,6 +2,8 @@
 #include "guest.h"
 #include "played.h"
 
+#include "base/cleanup.h"
+
 struct scene {
     struct rig rig;
     struct kernel *kernel;
@@ -357,6 +359,64 @@ static void sheds_when_memory_is_short(void **state) {
     end(&scene);
 }
 
+/* The session_id lost comes back, and its connection ends in the middle of the first message. */
+static void die_again(struct scene *scene) {
+    guest_finish(&scene->lost);
+    guest_attach(&scene->lost, scene->kernel, "lost");
+    scene->lost.unheard = scene->lost.heard;
+    guest_leave(&scene->lost);
+}
+
+/* Says a result of so many bytes, and waits until it is heard. */
+static void show(struct scene *scene, struct asked *cell, size_t size) {
+    cleanup_text struct text content = {0};
+    text_append_text(&content, "{\"data\":\"");
+    for (size_t i = 0; i < size; i++)
+        text_append_text(&content, "x");
+    text_append_text(&content, "\"}");
+    played_say(scene->played, MSG_IOPUB, "execute_result", cell, cell->header,
+               text_slice(&content));
+    UNTIL(&scene->rig, guest_count(&scene->other, "iopub execute_result a"));
+}
+
+/* A client whose own limit is lower would die on it for ever. */
+static void replaces_what_a_client_died_on_twice(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    struct asked *cell = ask(&scene, &scene.lost, "a");
+    scene.lost.unheard = 1;
+    show(&scene, cell, 2 << 20);
+    guest_leave(&scene.lost);
+    die_again(&scene);
+    guest_finish(&scene.lost);
+    guest_attach(&scene.lost, scene.kernel, "lost");
+    assert_int_equal(guest_count(&scene.lost, "iopub execute_result a"), 0);
+    static const char words[] = "iopub stream:execute_result: a message of 2097";
+    assert_non_null(strstr(guest_log(&scene.lost), words));
+    assert_non_null(strstr(guest_log(&scene.lost), "ended 2 times in the middle of it"));
+    print(&scene, cell, 1); /* and all goes on behind it */
+    assert_int_equal(guest_count(&scene.lost, "iopub stream:1 a"), 1);
+    end(&scene);
+}
+
+/* What is small is under way when a link is cut by chance. */
+static void repeats_what_is_small(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    struct asked *cell = ask(&scene, &scene.lost, "a");
+    scene.lost.unheard = 1;
+    show(&scene, cell, 1000);
+    guest_leave(&scene.lost);
+    for (int i = 0; i < 3; i++)
+        die_again(&scene);
+    guest_finish(&scene.lost);
+    guest_attach(&scene.lost, scene.kernel, "lost");
+    assert_int_equal(guest_count(&scene.lost, "iopub execute_result a"), 1);
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_what_was_not_acknowledged_and_what_follows),
@@ -371,6 +431,8 @@ int main(void) {
         cmocka_unit_test(stays_flat),
         cmocka_unit_test(sheds_when_memory_is_short),
         cmocka_unit_test(stays_flat_under_clients_that_come_and_go),
+        cmocka_unit_test(replaces_what_a_client_died_on_twice),
+        cmocka_unit_test(repeats_what_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

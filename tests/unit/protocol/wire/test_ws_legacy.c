@@ -302,6 +302,48 @@ static void carries_the_most_buffers(void **state) {
     assert_int_equal(mem_live(), 0);
 }
 
+static void writes_text_alone(void **state) {
+    (void)state;
+    static const struct slice buffers[] = {
+        {(const uint8_t *)"", 0}, {(const uint8_t *)"\x00\xff", 2}, {(const uint8_t *)"abc", 3}};
+    const struct msg msg = {.channel = MSG_IOPUB,
+                            .header = SLICE_LITERAL(HEADER),
+                            .content = SLICE_LITERAL("{}"),
+                            .buffers = buffers,
+                            .buffer_count = 3};
+    struct msg_header own;
+    assert_int_equal(msg_header_parse(msg.header, &own, NULL), 0);
+    struct bytes *frame = ws_legacy_encode_text(&msg, &own);
+    struct slice tail = SLICE_LITERAL("\"content\":{},\"buffers\":[],"
+                                      "\"cellblock\":{\"buffers\":[\"\",\"AP8=\",\"YWJj\"]}}");
+    assert_true(slice_equal(slice_from(bytes_slice(frame), frame->size - tail.size), tail));
+    struct msg again;
+    assert_int_equal(ws_legacy_decode_text(bytes_slice(frame), &again, NULL), 0);
+    bytes_unref(frame);
+    msg_header_finish(&own);
+}
+
+static void counts_what_text_does_not_carry(void **state) {
+    (void)state;
+    struct bytes *large = bytes_create(WS_LEGACY_TEXT_BUFFERS_MAX + 1);
+    memset(large->data, 0, large->size);
+    const struct slice buffers[] = {bytes_slice(large)};
+    struct msg msg = {.channel = MSG_IOPUB,
+                      .header = SLICE_LITERAL(HEADER),
+                      .content = SLICE_LITERAL("{}"),
+                      .buffers = buffers,
+                      .buffer_count = 1};
+    struct msg_header own;
+    assert_int_equal(msg_header_parse(msg.header, &own, NULL), 0);
+    struct bytes *frame = ws_legacy_encode_text(&msg, &own);
+    struct slice tail =
+        SLICE_LITERAL("\"cellblock\":{\"left_out\":{\"buffers\":1,\"bytes\":4194305}}}");
+    assert_true(slice_equal(slice_from(bytes_slice(frame), frame->size - tail.size), tail));
+    bytes_unref(frame);
+    bytes_unref(large);
+    msg_header_finish(&own);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_text),
@@ -316,6 +358,8 @@ int main(void) {
         cmocka_unit_test(refuses_bad_json),
         cmocka_unit_test(takes_a_binary_frame_without_buffers),
         cmocka_unit_test(carries_the_most_buffers),
+        cmocka_unit_test(writes_text_alone),
+        cmocka_unit_test(counts_what_text_does_not_carry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
