@@ -135,6 +135,7 @@ static struct http_limits limits_of(const struct params *params) {
         .ws_message = params->ws_message_bytes,
         .ws_fragments = (unsigned)params->ws_fragments,
         .ws_queue = params->ws_queue_bytes,
+        .ws_deflate = params->ws_deflate_bytes,
         .ws_ping_ms = params->ws_ping_ms,
         .ws_dead_ms = params->ws_dead_ms,
         .ws_close_ms = params->ws_close_ms,

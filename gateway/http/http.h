@@ -31,6 +31,7 @@ struct http_limits {
     size_t ws_message;     /* one WebSocket message, all fragments: 1009 */
     unsigned ws_fragments; /* of one message: 1009 */
     size_t ws_queue;       /* bytes queued towards one WebSocket: 1013 */
+    size_t ws_deflate;     /* the smallest message that is compressed; 0: the offer is declined */
     int64_t ws_ping_ms;    /* a ping every so often, 0: none; a silent peer is not closed for it */
     int64_t ws_dead_ms;    /* how long nothing of what is under way may be acknowledged: dropped */
     int64_t ws_close_ms;   /* how long the peer may take to answer a close */
@@ -134,6 +135,9 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
  * queue above limits.ws_queue closes with 1013 and a reason that names the limit. After a close,
  * nothing is sent and 0 returned. */
 size_t ws_send(struct ws *ws, struct bytes *payload, bool binary);
+/* Likewise, for a message that goes to several: *packed, NULL at first, is what was made of it where
+ * clients agreed on compression, so that it is made once; the caller drops that reference. */
+size_t ws_send_shared(struct ws *ws, struct bytes *payload, bool binary, struct bytes **packed);
 /* Bytes queued towards the peer, not taken by its socket yet. */
 size_t ws_queued(const struct ws *ws);
 /* Where in the stream to the peer the frame of the last ws_send ends; UINT64_MAX where it was not

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "http/connection.h"
 #include "http/inbox.h"
+#include "http/ws_deflate.h"
 #include "loop/loop.h"
 
 enum {
@@ -116,6 +117,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_limi
     list_init(&server->connections);
     server->accept_again = loop_timer_create(loop, go_on, server);
     server->scratch = mem_alloc(SCRATCH_SIZE);
+    server->deflate = ws_deflate_create();
     return server;
 }
 
@@ -136,6 +138,7 @@ void http_server_destroy(struct http_server *server) {
         connection_destroy(LIST_ENTRY(server->connections.next, struct connection, link));
     loop_timer_destroy(server->accept_again);
     mem_free(server->scratch);
+    ws_deflate_destroy(server->deflate);
     mem_free(server);
 }
 

@@ -17,6 +17,7 @@ struct http_server {
     size_t bodies;                   /* bytes of requests' bodies in memory */
     struct loop_timer *accept_again; /* after the descriptors ran out */
     uint8_t *scratch;                /* inbox.h */
+    struct ws_deflate *deflate;
     time_t date_at;
     char date[DATE_SIZE]; /* as of date_at */
 };

@@ -12,6 +12,7 @@
 #include "http/reply.h"
 #include "http/request.h"
 #include "http/ws_codec.h"
+#include "http/ws_offer.h"
 
 enum phase {
     PHASE_OPEN,
@@ -25,9 +26,10 @@ struct ws {
     struct ws_events events;
     enum phase phase;
     bool paused;
-    size_t needed;       /* ws_bytes_needed */
-    uint64_t position;   /* ws_position */
-    uint16_t close_code; /* PHASE_CLOSING: why, in our own words */
+    unsigned window_bits; /* of what is sent compressed; 0: that was not agreed on */
+    size_t needed;        /* ws_bytes_needed */
+    uint64_t position;    /* ws_position */
+    uint16_t close_code;  /* PHASE_CLOSING: why, in our own words */
     size_t close_reason_size;
     uint8_t close_reason[WS_CONTROL_MAX];
     bool pong_waits; /* the answer to the last ping, while the peer takes nothing */
@@ -39,12 +41,19 @@ static const struct http_limits *limits_of(const struct ws *ws) {
     return &ws->connection->server->limits;
 }
 
-static size_t send_frame(struct ws *ws, enum ws_opcode opcode, struct slice payload,
-                         struct bytes *owner) {
+/* bits: WS_RSV1 or 0. */
+static size_t send_frame_with(struct ws *ws, enum ws_opcode opcode, uint8_t bits,
+                              struct slice payload, struct bytes *owner) {
     uint8_t header[WS_HEADER_MAX];
     size_t header_size = ws_encode_header(header, opcode, payload.size);
+    header[0] |= bits;
     struct piece pieces[] = {{slice_make(header, header_size), NULL}, {payload, owner}};
     return connection_send(ws->connection, pieces, 2);
+}
+
+static size_t send_frame(struct ws *ws, enum ws_opcode opcode, struct slice payload,
+                         struct bytes *owner) {
+    return send_frame_with(ws, opcode, 0, payload, owner);
 }
 
 static void send_close(struct ws *ws, uint16_t code, const char *reason) {
@@ -215,13 +224,26 @@ static void append_accept(struct text *lines, struct slice key) {
     text_finish(&together);
 }
 
-static void send_acceptance(struct http_request *request, const char *subprotocol,
+/* Takes the client's offer of compression, where there is one that can be kept. */
+static void agree(struct ws *ws, struct http_request *request, struct text *lines) {
+    struct http_server *server = ws->connection->server;
+    struct ws_agreement agreement;
+    struct slice offers = http_request_header(request, "Sec-WebSocket-Extensions");
+    if (server->limits.ws_deflate == 0 || !offers.data || !ws_offer_judge(offers, &agreement))
+        return;
+    ws->window_bits = agreement.window_bits;
+    ws->decoder.deflate = server->deflate;
+    ws_offer_append_answer(&agreement, lines);
+}
+
+static void send_acceptance(struct ws *ws, struct http_request *request, const char *subprotocol,
                             const struct http_header *headers, size_t header_count) {
     struct text lines = {0}, head = {0};
     text_append_text(&lines, "Upgrade: websocket\r\nConnection: Upgrade\r\n");
     append_accept(&lines, fields_find(&request->parser, "Sec-WebSocket-Key", 0)->value);
     if (subprotocol)
         text_append_format(&lines, "Sec-WebSocket-Protocol: %s\r\n", subprotocol);
+    agree(ws, request, &lines);
     struct answer answer = {101, headers, header_count, lines.data, request->added.data};
     reply_append_head(&head, request->connection->server, &answer);
     connection_send(request->connection, &(struct piece){text_slice(&head), NULL}, 1);
@@ -238,18 +260,41 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
     ws->events = *events;
     ws->decoder.message_max = limits_of(ws)->ws_message;
     ws->decoder.fragments_max = limits_of(ws)->ws_fragments;
-    send_acceptance(request, subprotocol, headers, header_count);
+    send_acceptance(ws, request, subprotocol, headers, header_count);
     connection_become_websocket(ws->connection, ws);
     schedule_ping(ws);
     return ws;
 }
 
-size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
+/* One reference to what is sent in the place of message: that itself where it does not pay. */
+static struct bytes *pack(struct ws *ws, struct bytes *message) {
+    const struct http_server *server = ws->connection->server;
+    struct bytes *packed = NULL;
+    if (message->size >= server->limits.ws_deflate)
+        packed = ws_deflate_pack(server->deflate, bytes_slice(message), ws->window_bits);
+    return packed ? packed : bytes_ref(message);
+}
+
+/* Likewise; *packed is the same for everyone with the largest window. */
+static struct bytes *pack_once(struct ws *ws, struct bytes *message, struct bytes **packed) {
+    if (ws->window_bits == 0)
+        return bytes_ref(message);
+    if (!packed || ws->window_bits < WS_WINDOW_BITS_MAX)
+        return pack(ws, message);
+    if (!*packed)
+        *packed = pack(ws, message);
+    return bytes_ref(*packed);
+}
+
+size_t ws_send_shared(struct ws *ws, struct bytes *message, bool binary, struct bytes **packed) {
     ws->position = UINT64_MAX;
     if (ws->phase != PHASE_OPEN || ws->connection->broken)
         return 0;
+    struct bytes *payload = pack_once(ws, message, packed);
     size_t queued =
-        send_frame(ws, binary ? WS_OPCODE_BINARY : WS_OPCODE_TEXT, bytes_slice(payload), payload);
+        send_frame_with(ws, binary ? WS_OPCODE_BINARY : WS_OPCODE_TEXT,
+                        payload != message ? WS_RSV1 : 0, bytes_slice(payload), payload);
+    bytes_unref(payload);
     ws->position = ws->connection->outbox.handed;
     if (queued > limits_of(ws)->ws_queue) {
         char reason[WS_CONTROL_MAX];
@@ -258,6 +303,10 @@ size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
         begin_close(ws, WS_CODE_TRY_LATER, reason);
     }
     return queued;
+}
+
+size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
+    return ws_send_shared(ws, payload, binary, NULL);
 }
 
 size_t ws_queued(const struct ws *ws) {

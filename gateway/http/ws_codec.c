@@ -2,16 +2,19 @@
  * they are there, so that a stranger who announces a gigabyte is refused before it is sent. */
 #include "http/ws_codec.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 struct frame {
-    bool final;
+    bool final, is_packed;
     uint8_t opcode;
     uint64_t size;
     size_t header_size;
 };
+
+enum { RSV_OTHERS = 0x30 }; /* bits that no extension of ours uses */
 
 static bool is_control(uint8_t opcode) {
     return opcode & 0x8;
@@ -54,8 +57,10 @@ __attribute__((format(printf, 4, 5))) static enum ws_verdict fail(struct ws_deco
 static const char *judge_first_bytes(const struct ws_decoder *decoder, const uint8_t *data) {
     uint8_t opcode = data[0] & 0x0f;
     bool final = data[0] & 0x80, begun = decoder->opcode != 0;
-    if (data[0] & 0x70)
+    if (data[0] & (decoder->deflate ? RSV_OTHERS : RSV_OTHERS | WS_RSV1))
         return "a reserved bit is set, but no extension was agreed on";
+    if (data[0] & WS_RSV1 && (is_control(opcode) || opcode == WS_OPCODE_CONTINUATION))
+        return "RSV1 is set, but not at the beginning of a message";
     if ((opcode > WS_OPCODE_BINARY && opcode < WS_OPCODE_CLOSE) || opcode > WS_OPCODE_PONG)
         return "the opcode is reserved";
     if (!(data[1] & 0x80))
@@ -99,7 +104,8 @@ static enum ws_verdict read_size(struct ws_decoder *decoder, const uint8_t *data
     if (!is_shortest_form(value, width))
         return fail(decoder, ret_event, WS_CODE_PROTOCOL_ERROR,
                     "a frame's size is not in its shortest form");
-    *ret_frame = (struct frame){data[0] & 0x80, data[0] & 0x0f, value, 2 + width + 4};
+    *ret_frame =
+        (struct frame){data[0] & 0x80, data[0] & WS_RSV1, data[0] & 0x0f, value, 2 + width + 4};
     return WS_BINARY;
 }
 
@@ -133,10 +139,27 @@ static enum ws_verdict take_close(struct ws_decoder *decoder, struct slice paylo
     return WS_CLOSE;
 }
 
-static enum ws_verdict take_message(struct ws_decoder *decoder, uint8_t opcode,
+/* WS_BINARY where *payload is the message now. */
+static enum ws_verdict unpack(struct ws_decoder *decoder, struct slice *payload,
+                              struct ws_event *ret_event) {
+    int result =
+        ws_deflate_unpack(decoder->deflate, *payload, decoder->message_max, &decoder->unpacked);
+    if (result == -EMSGSIZE)
+        return fail(decoder, ret_event, WS_CODE_TOO_BIG,
+                    "the unpacked message is larger than ws_message_bytes = %zu",
+                    decoder->message_max);
+    if (result < 0)
+        return fail(decoder, ret_event, WS_CODE_NOT_UTF8, "the message cannot be unpacked");
+    *payload = text_slice(&decoder->unpacked);
+    return WS_BINARY;
+}
+
+static enum ws_verdict take_message(struct ws_decoder *decoder, uint8_t opcode, bool is_packed,
                                     struct slice payload, struct ws_event *ret_event) {
     decoder->opcode = 0;
     decoder->fragment_count = 0;
+    if (is_packed && unpack(decoder, &payload, ret_event) == WS_FAILED)
+        return WS_FAILED;
     if (opcode == WS_OPCODE_TEXT && !text_is_utf8(payload))
         return fail(decoder, ret_event, WS_CODE_NOT_UTF8, "the text is not UTF-8");
     *ret_event = (struct ws_event){.payload = payload};
@@ -147,14 +170,17 @@ static enum ws_verdict take_message(struct ws_decoder *decoder, uint8_t opcode,
 static enum ws_verdict take_data(struct ws_decoder *decoder, const struct frame *frame,
                                  struct slice payload, struct ws_event *ret_event) {
     if (frame->final && decoder->opcode == 0)
-        return take_message(decoder, frame->opcode, payload, ret_event);
-    if (decoder->opcode == 0)
+        return take_message(decoder, frame->opcode, frame->is_packed, payload, ret_event);
+    if (decoder->opcode == 0) {
         decoder->opcode = frame->opcode;
+        decoder->is_packed = frame->is_packed;
+    }
     decoder->fragment_count++;
     text_append(&decoder->fragments, payload);
     if (!frame->final)
         return WS_MORE;
-    return take_message(decoder, decoder->opcode, text_slice(&decoder->fragments), ret_event);
+    return take_message(decoder, decoder->opcode, decoder->is_packed,
+                        text_slice(&decoder->fragments), ret_event);
 }
 
 static enum ws_verdict take_frame(struct ws_decoder *decoder, const struct frame *frame,
@@ -205,6 +231,7 @@ enum ws_verdict ws_decode(struct ws_decoder *decoder, uint8_t *data, size_t size
 
 void ws_decoder_forget(struct ws_decoder *decoder) {
     text_finish(&decoder->fragments);
+    text_finish(&decoder->unpacked);
 }
 
 size_t ws_encode_header(uint8_t ret_header[WS_HEADER_MAX], enum ws_opcode opcode, size_t size) {

@@ -1,6 +1,6 @@
 /* ws_codec - RFC 6455 frames as a server sees them, pure: bytes in, verdicts out.
- * A whole frame is unmasked where it lies; only the fragments of a message are put together in
- * memory of their own. */
+ * A whole frame is unmasked where it lies; only the fragments of a message are put together, and a
+ * compressed one unpacked, in memory of their own. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +9,7 @@
 
 #include "base/slice.h"
 #include "base/text.h"
+#include "http/ws_deflate.h"
 
 enum {
     WS_HEADER_MAX = 10,  /* of a frame from a server: no mask */
@@ -38,11 +39,13 @@ enum ws_code {
 
 /* All zero but for the limits is a decoder between two messages. */
 struct ws_decoder {
-    size_t message_max;     /* bytes of one message */
-    unsigned fragments_max; /* frames of one message */
-    uint8_t opcode;         /* of the message whose fragments come; 0 between messages */
+    size_t message_max;         /* bytes of one message, also once it is unpacked */
+    unsigned fragments_max;     /* frames of one message */
+    struct ws_deflate *deflate; /* unpacks messages; NULL: permessage-deflate was not agreed on */
+    uint8_t opcode;             /* of the message whose fragments come; 0 between messages */
+    bool is_packed;             /* that message */
     unsigned fragment_count;
-    struct text fragments;
+    struct text fragments, unpacked;
     char why[WS_CONTROL_MAX - 2 + 1]; /* WS_FAILED: what to say in the close frame */
 };
 
@@ -62,6 +65,8 @@ enum ws_verdict ws_decode(struct ws_decoder *decoder, uint8_t *data, size_t size
 /* Frees what the last message needed. */
 void ws_decoder_forget(struct ws_decoder *decoder);
 
+/* The bit of a header's first byte that says that the message is compressed (RFC 7692). */
+enum { WS_RSV1 = 0x40 };
 /* Writes the header of a final, unmasked frame; returns its size. */
 size_t ws_encode_header(uint8_t ret_header[WS_HEADER_MAX], enum ws_opcode opcode, size_t size);
 /* Writes the payload of a close frame, the reason cut at a character; returns its size. */

@@ -24,7 +24,7 @@ static struct ws *ws_of(const struct kernel_client *client) {
 static uint64_t send_message(struct kernel_client *client, struct outgoing *outgoing) {
     bool binary;
     struct bytes *payload = outgoing_encode(outgoing, client->encoding, &binary);
-    ws_send(ws_of(client), payload, binary);
+    ws_send_shared(ws_of(client), payload, binary, &outgoing->packed[client->encoding]);
     return ws_position(ws_of(client));
 }
 

@@ -82,7 +82,8 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
     return request->ws;
 }
 
-size_t ws_send(struct ws *ws, struct bytes *payload, bool binary) {
+size_t ws_send_shared(struct ws *ws, struct bytes *payload, bool binary, struct bytes **packed) {
+    (void)packed;
     if (ws->code)
         return 0;
     ws->count++;
