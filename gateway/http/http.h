@@ -135,8 +135,8 @@ struct ws *ws_accept(struct http_request *request, const char *subprotocol,
  * queue above limits.ws_queue closes with 1013 and a reason that names the limit. After a close,
  * nothing is sent and 0 returned. */
 size_t ws_send(struct ws *ws, struct bytes *payload, bool binary);
-/* Likewise, for a message that goes to several: *packed, NULL at first, is what was made of it where
- * clients agreed on compression, so that it is made once; the caller drops that reference. */
+/* Likewise, for a message that goes to several: *packed, NULL at first, is what was made of it
+ * where clients agreed on compression, so that it is made once; the caller drops that reference. */
 size_t ws_send_shared(struct ws *ws, struct bytes *payload, bool binary, struct bytes **packed);
 /* Bytes queued towards the peer, not taken by its socket yet. */
 size_t ws_queued(const struct ws *ws);

@@ -94,7 +94,7 @@ def test_a_message_on_which_a_client_dies(serve, kernel_id, asker):
         client.run("1")
         client.cut()
     size = TORNADO_MAX + MEGABYTE
-    msg_id = asker.execute(f"big = type('Big', (), {{'__repr__': lambda self: 'b' * {size}}})\nbig()")
+    msg_id = asker.execute(f"type('Big', (), {{'__repr__': lambda self: 'b' * {size}}})()")
     asker.answer(msg_id)
     for _ in range(2):
         heard = asyncio.run(hear_with_tornado(serve, kernel_id, session_id, msg_id))
