@@ -10,23 +10,30 @@ void api_get(struct exchange *exchange) {
         NULL);
 }
 
-static void note_activity(void *context, struct kernel *kernel) {
-    int64_t *newest_us = context;
-    if (kernel_last_activity_us(kernel) > *newest_us)
-        *newest_us = kernel_last_activity_us(kernel);
+struct status {
+    int64_t newest_us; /* activity */
+    json_int_t connections;
+};
+
+static void add_kernel(void *context, struct kernel *kernel) {
+    struct status *status = context;
+    if (kernel_last_activity_us(kernel) > status->newest_us)
+        status->newest_us = kernel_last_activity_us(kernel);
+    status->connections += kernel_connections(kernel);
 }
 
 void api_status(struct exchange *exchange) {
     const struct jupyter *jupyter = exchange->jupyter;
     const struct jupyter_context *context = &jupyter->context;
-    int64_t newest_us = jupyter->started_us;
-    kernels_each(context->kernels, note_activity, &newest_us);
+    struct status status = {.newest_us = jupyter->started_us};
+    kernels_each(context->kernels, add_kernel, &status);
     char started[MSG_DATE_SIZE], activity[MSG_DATE_SIZE];
     msg_format_date(jupyter->started_us, started);
-    msg_format_date(newest_us, activity);
+    msg_format_date(status.newest_us, activity);
     reply_json(exchange->request, 200,
-               json_pack("{s:s, s:s, s:I, s:I}", "started", started, "last_activity", activity,
+               json_pack("{s:s, s:s, s:I, s:I, s:I}", "started", started, "last_activity", activity,
                          "kernels", (json_int_t)kernels_count(context->kernels), "connections",
+                         status.connections, "http_connections",
                          (json_int_t)context->connections(context->connections_context)),
                NULL);
 }

@@ -18,7 +18,7 @@ struct jupyter_context {
     const struct specs *specs; /* as the warden tells them; may change between requests */
     const struct parameters_context *parameters;
     struct kernels *kernels;
-    /* How many connections are open, for GET /api/status. */
+    /* How many connections of HTTP are open, for GET /api/status. */
     unsigned (*connections)(void *context);
     void *connections_context;
 };

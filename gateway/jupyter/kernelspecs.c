@@ -57,27 +57,40 @@ void kernelspecs_get(struct exchange *exchange) {
         reply_json(exchange->request, 200, spec_model(spec), NULL);
 }
 
-static const struct {
-    const char *ending, *type, *caching;
-} types[] = {
-    {".png", "image/png", "max-age=2592000"}, {".svg", "image/svg+xml", NULL},
-    {".js", "text/javascript", NULL},         {".css", "text/css", NULL},
-    {".json", "application/json", NULL},
-};
+static const char *type_of(const char *name) {
+    static const struct {
+        const char *ending, *type;
+    } rows[] = {
+        {".png", "image/png"}, {".svg", "image/svg+xml"},     {".js", "text/javascript"},
+        {".css", "text/css"},  {".json", "application/json"},
+    };
+    const char *ending = strrchr(name, '.');
+    for (size_t i = 0; ending && i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].ending, ending) == 0)
+            return rows[i].type;
+    return "application/octet-stream";
+}
 
+/* If-None-Match, RFC 9110 section 13.1.2: a list of tags, or "*". */
+static bool has_it(const struct http_request *request, const char *etag) {
+    struct slice tags = http_request_header(request, "If-None-Match");
+    return slice_equal_text(tags, "*") ||
+           (tags.size && memmem(tags.data, tags.size, etag, strlen(etag)));
+}
+
+/* PNGs may be kept for 30 days, as from Jupyter's servers; whatever else is asked for again with
+ * its tag. */
 static void reply_resource(struct http_request *request, const struct spec_resource *resource) {
-    struct http_header headers[3] = {{"X-Content-Type-Options", "nosniff"},
-                                     {"Content-Type", "application/octet-stream"}};
-    size_t count = 2;
-    const char *ending = strrchr(resource->name, '.');
-    for (size_t i = 0; ending && i < sizeof types / sizeof *types; i++) {
-        if (strcmp(types[i].ending, ending) != 0)
-            continue;
-        headers[1].value = types[i].type;
-        if (types[i].caching)
-            headers[count++] = (struct http_header){"Cache-Control", types[i].caching};
-    }
-    http_reply(request, 200, headers, count, resource->content);
+    const char *type = type_of(resource->name);
+    bool is_png = strcmp(type, "image/png") == 0;
+    struct http_header headers[] = {{"ETag", resource->etag},
+                                    {"Cache-Control", is_png ? "max-age=2592000" : "no-cache"},
+                                    {"X-Content-Type-Options", "nosniff"},
+                                    {"Content-Type", type}};
+    if (has_it(request, resource->etag))
+        http_reply(request, 304, headers, 2, NULL);
+    else
+        http_reply(request, 200, headers, 4, resource->content);
 }
 
 void kernelspecs_resource(struct exchange *exchange) {

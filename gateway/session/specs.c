@@ -1,6 +1,7 @@
 #include "session/specs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,6 +116,14 @@ static int load_content(struct spec *spec, int fd, struct err *err) {
     return check(spec->content, err);
 }
 
+/* FNV-1a: two versions of a logo must differ, nobody is kept from making them alike. */
+static void write_etag(struct spec_resource *resource) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < resource->content->size; i++)
+        hash = (hash ^ resource->content->data[i]) * 0x100000001b3;
+    snprintf(resource->etag, sizeof resource->etag, "\"%016llx\"", (unsigned long long)hash);
+}
+
 static int load_resources(struct spec *spec, const struct rpc_packet *packet, struct err *err) {
     for (size_t i = 1; i < packet->fd_count && i < RPC_SPEC_FILES_MAX; i++) {
         const char *name = packet->spec.files[i];
@@ -124,8 +133,10 @@ static int load_resources(struct spec *spec, const struct rpc_packet *packet, st
         struct bytes *content = read_whole(packet->fds[i], name, err);
         if (!content)
             return -err->code;
-        spec->resources[spec->resource_count++] =
-            (struct spec_resource){mem_copy_text(name, strnlen(name, 64)), content};
+        struct spec_resource *resource = &spec->resources[spec->resource_count++];
+        *resource = (struct spec_resource){.name = mem_copy_text(name, strnlen(name, 64)),
+                                           .content = content};
+        write_etag(resource);
     }
     return 0;
 }
@@ -185,7 +196,7 @@ void specs_keep_generation(struct specs *specs, uint32_t generation) {
 
 const struct spec *specs_find(const struct specs *specs, const char *name) {
     for (size_t i = 0; i < specs->count; i++)
-        if (strcmp(specs->entries[i]->name, name) == 0)
+        if (strcasecmp(specs->entries[i]->name, name) == 0)
             return specs->entries[i];
     return NULL;
 }

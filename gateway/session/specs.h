@@ -15,6 +15,7 @@
 struct spec_resource {
     char *name; /* "logo-64x64.png" */
     struct bytes *content;
+    char etag[20]; /* of the content (RFC 9110 section 8.8.3), with its quotes */
 };
 
 struct spec {
@@ -46,6 +47,7 @@ int specs_add(struct specs *specs, const struct parameters_context *context,
 const json_t *spec_metadata(const struct spec *spec);
 /* Drops what RPC_SPECS_END says is gone. */
 void specs_keep_generation(struct specs *specs, uint32_t generation);
-/* NULL where there is none of that name. */
+/* NULL where there is none of that name; capital letters are taken for small ones, as Jupyter does
+ * it. */
 const struct spec *specs_find(const struct specs *specs, const char *name);
 void specs_finish(struct specs *specs);

@@ -38,8 +38,7 @@ static void list_folders(const struct params *params, struct strings *ret_folder
 
 /* As jupyter_client's pattern of names; lower case, as it has them. NULL where it is none. */
 static char *name_of(const char *folder_name) {
-    size_t size = strlen(folder_name);
-    if (size >= RPC_NAME_MAX || folder_name[0] == '.')
+    if (strlen(folder_name) >= RPC_NAME_MAX)
         return NULL;
     char *name = mem_strdup(folder_name);
     for (char *at = name; *at; at++) {
@@ -73,12 +72,25 @@ static void put_take(struct specs *specs, struct spec *spec) {
     specs->items[specs->count++] = *spec;
 }
 
+/* path is changed: a line of the log stays one line. */
+static void say_bad_name(char *path) {
+    for (char *at = path; *at; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
+    say("kernelspec %s left out: its folder's name is not of up to %d letters, digits and . _ -",
+        path, RPC_NAME_MAX - 1);
+}
+
 static void read_one(struct specs *specs, const char *folder, const char *entry) {
     cleanup_mem char *name = name_of(entry);
     cleanup_mem char *path = mem_format("%s/%s", folder, entry);
     cleanup_mem char *json = mem_format("%s/kernel.json", path);
-    if (!name || access(json, F_OK) < 0)
+    if (entry[0] == '.' || access(json, F_OK) < 0)
         return;
+    if (!name) {
+        say_bad_name(path);
+        return;
+    }
     const struct spec *known = find_name(specs, name);
     if (known && known->generation == specs->generation)
         return;

@@ -49,7 +49,7 @@ class Watched(cellblock.Serve):
         """Descriptors, connections and kernels; this very question is one connection of them."""
         status, answer = self.request("GET", "/api/status")
         assert status == 200
-        return (*self.open_now(), answer["connections"], answer["kernels"])
+        return (*self.open_now(), answer["http_connections"], answer["kernels"])
 
 
 @pytest.fixture(scope="module")

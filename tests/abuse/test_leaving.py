@@ -15,7 +15,7 @@ def leave(request):
 
 def wait_for_no_connection(serve):
     def is_alone():
-        return serve.request("GET", "/api/status")[1]["connections"] == 1
+        return serve.request("GET", "/api/status")[1]["http_connections"] == 1
 
     cellblock.wait_until(is_alone, rude.PATIENCE_S, "the server saw everyone leave")
 

@@ -1,13 +1,14 @@
 """The REST endpoints of the Jupyter face: exact statuses, headers and keys (the answers that
 JupyterLab, GatewayClient, AutoGen and smolagents depend on)."""
 
+import json
 import uuid
 
 import kernelspecs
 import pytest
 import requests
 from channels import PATIENCE_S, Channels
-from rest import check_error, check_model
+from rest import LAST_ACTIVITY, check_error, check_model
 
 NOBODY = str(uuid.uuid4())
 
@@ -16,6 +17,42 @@ def test_api_names_a_version(rest):
     response = rest.get("/api")
     assert response.status_code == 200
     assert isinstance(response.json()["version"], str)
+
+
+def check_status(body):
+    assert LAST_ACTIVITY.fullmatch(body["started"])
+    assert LAST_ACTIVITY.fullmatch(body["last_activity"])
+    assert body["started"] <= body["last_activity"]
+    assert type(body["kernels"]) is int and type(body["connections"]) is int
+
+
+def test_status(serve, rest, kernel_id):
+    """jupyter-mcp-server polls it until it is 200, with the token in the query."""
+    url = f"{serve.url}/api/status?token={serve.token}"
+    response = requests.get(url, timeout=PATIENCE_S)
+    assert response.status_code == 200
+    check_status(response.json())
+    assert response.json()["kernels"] == len(rest.kernel_ids())
+    with Channels(serve, kernel_id) as one, Channels(serve, kernel_id) as two:
+        one.run("1")
+        two.run("1")
+        body = rest.get("/api/status").json()
+        check_status(body)
+        assert body["connections"] == 2
+        assert body["last_activity"] >= response.json()["last_activity"]
+
+
+def test_me(rest):
+    question = {"permissions": json.dumps({"kernels": ["read", "execute"], "contents": []})}
+    response = rest.get("/api/me", params=question)
+    assert response.status_code == 200
+    body = response.json()
+    assert {"username", "name", "display_name", "initials", "avatar_url", "color"} == set(
+        body["identity"]
+    )
+    assert body["permissions"]["kernels"] == ["read", "execute"]
+    assert rest.get("/api/me?1732945678901").json()["identity"] == body["identity"]
+    check_error(rest.get("/api/me?permissions=[1]"), 400)
 
 
 # -- kernelspecs ----------------------------------------------------------------------------------
@@ -74,8 +111,11 @@ def test_resource(rest, method, name, mime, data):
     assert response.headers["Content-Type"] == mime
     assert int(response.headers["Content-Length"]) == len(data)
     assert response.content == (data if method == "GET" else b"")
-    if mime == "image/png":
-        assert "max-age=2592000" in response.headers["Cache-Control"]
+    caching = "max-age=2592000" if mime == "image/png" else "no-cache"
+    assert caching in response.headers["Cache-Control"]
+    tag = response.headers["ETag"]
+    again = rest.get(f"/kernelspecs/python3/{name}", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -221,6 +261,10 @@ def test_preflight_needs_no_token(serve, path):
         ("GET", "/kernelspecs/python3/no-such-file.png", 404),
         ("GET", "/kernelspecs/python3/..%2f..%2f..%2fetc%2fpasswd", 404),
         ("GET", "/api/contents/", 404),
+        ("PUT", "/api/contents/folder/a.ipynb", 404),
+        ("PATCH", "/api/contents/a.ipynb", 404),
+        ("POST", "/api/contents", 404),
+        ("DELETE", "/api/contents/a.ipynb", 404),
         ("GET", "/nothing", 404),
         ("GET", "/", 404),
         ("PUT", "/api/kernels", 405),

@@ -30,6 +30,8 @@ struct slice http_request_header(const struct http_request *request, const char 
         return absent_or(request->origin);
     if (strcmp(name, "Host") == 0)
         return absent_or(request->host);
+    if (strcmp(name, "If-None-Match") == 0)
+        return absent_or(request->if_none_match);
     assert_string_equal(name, "Sec-WebSocket-Protocol");
     return absent_or(request->subprotocols);
 }

@@ -21,8 +21,8 @@ struct face {
 
 /* What the http room would make of a client's request. */
 struct http_request {
-    const char *method, *path, *query, *authorization, *subprotocols, *user_agent, *origin,
-        *host; /* NULL: absent */
+    const char *method, *path, *query, *authorization, *subprotocols, *user_agent, *origin, *host,
+        *if_none_match; /* NULL: absent */
     struct slice body;
     bool is_websocket;
     void *context;

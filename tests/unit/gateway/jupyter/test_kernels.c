@@ -274,7 +274,8 @@ static void shows_the_truth(void **state) {
     request_finish(&request);
     ask(&face, &request, "GET", "/api/status", NULL);
     assert_int_equal(json_integer_value(json_object_get(request.json, "kernels")), 2);
-    assert_int_equal(json_integer_value(json_object_get(request.json, "connections")), 5);
+    assert_int_equal(json_integer_value(json_object_get(request.json, "connections")), 0);
+    assert_int_equal(json_integer_value(json_object_get(request.json, "http_connections")), 5);
     assert_true(*answer_text(&request, "started") && *answer_text(&request, "last_activity"));
     request_finish(&request);
     face_end(&face);

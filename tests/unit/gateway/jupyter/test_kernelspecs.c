@@ -64,9 +64,49 @@ static void serves_files_with_their_types(void **state) {
         snprintf(type, sizeof type, "Content-Type: %s\n", rows[i].type);
         assert_non_null(strstr(request.headers, type));
         assert_non_null(strstr(request.headers, "X-Content-Type-Options: nosniff\n"));
-        assert_int_equal(strstr(request.headers, "Cache-Control: max-age=2592000\n") != NULL,
-                         rows[i].is_cached);
+        assert_non_null(strstr(request.headers, rows[i].is_cached
+                                                    ? "Cache-Control: max-age=2592000\n"
+                                                    : "Cache-Control: no-cache\n"));
         assert_true(slice_equal_text(bytes_slice(request.content), rows[i].content));
+        request_finish(&request);
+    }
+    face_end(&face);
+}
+
+static void ask_with(struct face *face, struct http_request *request, const char *path,
+                     const char *if_none_match) {
+    *request = (struct http_request){.method = "GET",
+                                     .path = path,
+                                     .authorization = "token secret",
+                                     .if_none_match = if_none_match};
+    ask_whole(face, request);
+}
+
+static void answers_304_to_those_who_have_it(void **state) {
+    (void)state;
+    static const char logo[] = "/kernelspecs/played/logo-64x64.png";
+    struct face face;
+    struct http_request request;
+    char etag[64], both[128], other[64];
+    face_begin(&face);
+    ask_with(&face, &request, logo, NULL);
+    assert_int_equal(sscanf(strstr(request.headers, "ETag: "), "ETag: %63s", etag), 1);
+    request_finish(&request);
+    ask_with(&face, &request, "/kernelspecs/played/logo-svg.svg", NULL);
+    assert_int_equal(sscanf(strstr(request.headers, "ETag: "), "ETag: %63s", other), 1);
+    request_finish(&request);
+    assert_string_not_equal(etag, other);
+    snprintf(both, sizeof both, "\"x\", W/%s", etag);
+    const struct {
+        const char *if_none_match;
+        int status;
+    } rows[] = {{etag, 304}, {both, 304}, {"*", 304}, {other, 200}, {"", 200}, {"\"*\"", 200}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ask_with(&face, &request, logo, rows[i].if_none_match);
+        assert_int_equal(request.status, rows[i].status);
+        assert_int_equal(request.content != NULL, rows[i].status == 200);
+        assert_non_null(strstr(request.headers, etag));
+        assert_non_null(strstr(request.headers, "Cache-Control: max-age=2592000\n"));
         request_finish(&request);
     }
     face_end(&face);
@@ -76,6 +116,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_what_clients_index),
         cmocka_unit_test(serves_files_with_their_types),
+        cmocka_unit_test(answers_304_to_those_who_have_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
