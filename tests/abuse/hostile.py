@@ -304,6 +304,53 @@ class Babbler(Kernel):
         super().execute(header, code)
 
 
+class Liar(Kernel):
+    """States that are none and in no order, kinds that nobody knows, and answers on every channel
+    but their own, around what is right."""
+
+    def execute(self, header, code):
+        for state in ("idle", "idle", "busy", "restarting", "dead", "terminating", "no such", 7):
+            self.status(state, header)
+            for port in (SHELL, CONTROL, STDIN):
+                self.send(port, self.parts("status", {"execution_state": state}, header))
+        for kind in ("", "no_such", "k" * 2000, "execute_request", "shutdown_reply", "input_reply"):
+            for port in (IOPUB, SHELL, CONTROL, STDIN):
+                self.send(port, self.parts(kind, {"status": "ok", "restart": False}, header))
+        for port in (IOPUB, CONTROL, STDIN):
+            self.send(port, self.parts("execute_reply", {"execution_count": 666}, header))
+        super().execute(header, code)
+        self.status("idle", header)
+        for state in ("busy", "idle", "idle"):
+            self.status(state, {**header, "msg_id": "nobody's"})
+
+
+COMMANDS = (
+    frame(b"\x04PING\x00\x64context", command=True),
+    frame(b"\x05READY" + prop(b"Socket-Type", b"PUB"), command=True),
+    frame(b"\x05ERROR\x06reason", command=True),
+    frame(b"\x09SUBSCRIBEtopic", command=True),
+    frame(b"\x07NO_SUCH", command=True),
+    frame(b"", command=True),
+    frame(b"\xff", command=True),
+    frame(b"\x04PING" + b"c" * 70_000, command=True),
+    frame(b"more of nothing", more=True, command=True),
+    b"\xf8\x00",  # flags that are reserved
+    b"\x02" + bytes(8),  # a long frame without a byte
+    frame(b"\x01topic"),
+    frame(b"") * 1000,
+)
+
+
+class Commander(Kernel):
+    """ZeroMQ's own commands, and frames that are none, between its messages."""
+
+    def execute(self, header, code):
+        for port in (IOPUB, SHELL, CONTROL, STDIN):
+            if code.isdigit():
+                self.peers[port].sendall(COMMANDS[int(code)])
+        super().execute(header, code)
+
+
 class Flooder(Kernel):
     """Output without end."""
 
@@ -379,7 +426,9 @@ STARTS = (
     leave, never_bind, never_listen, never_speak, hang_up, speak_noise, speak_as_another,
     take_datagrams, put_links, churn, shout, go_to_background,
 )  # fmt: skip
-KERNELS = (Kernel, Forger, Babbler, Flooder, Endless, Giant, Quitter, Replacer, Stubborn)
+KERNELS = (
+    Kernel, Forger, Babbler, Liar, Commander, Flooder, Endless, Giant, Quitter, Replacer, Stubborn,
+)  # fmt: skip
 WAYS = {way.__name__: way for way in STARTS + KERNELS}
 
 

@@ -97,6 +97,34 @@ def test_forged_words_are_not_heard(serve, bad):
     assert len(ours) == 1, "what has been said once is not said again"
 
 
+@pytest.mark.parametrize("bad", ["Liar"], indirect=True)
+def test_lies(serve, witness, bad):
+    """Each request ends with its own answer, and the state is what the right words say."""
+    kernel_id, client = bad
+    for _ in range(2):
+        for _ in range(5):
+            msg_id = client.execute("x")
+            client.until(lambda message: rude.parent_of(message) == msg_id and is_right(message))
+
+        def is_idle():
+            return rude.state(serve, kernel_id)["execution_state"] == "idle"
+
+        cellblock.wait_until(is_idle, rude.PATIENCE_S, "the kernel is idle")
+        assert serve.request("POST", f"/api/kernels/{kernel_id}/restart")[0] == 200
+
+
+@pytest.mark.parametrize("bad", ["Commander"], indirect=True)
+def test_commands_of_zeromq(serve, witness, bad):
+    """They do nothing, or end the connection and with it the kernel, which can be started again."""
+    kernel_id, client = bad
+    for number in range(len(hostile.COMMANDS)):
+        reply = client.run(str(number))
+        assert reply["status"] == "ok" or reply["ename"] == "KernelLost", (number, reply)
+        assert serve.request("POST", f"/api/kernels/{kernel_id}/restart")[0] == 200
+        assert client.run("x")["status"] == "ok"
+        assert witness.run("still here")["status"] == "ok"
+
+
 def is_right(message):
     is_reply = message["header"]["msg_type"] == "execute_reply"
     return is_reply and message["content"]["execution_count"] == 1
@@ -150,5 +178,6 @@ def test_a_flood(serve, witness, bad):
 
 
 def test_every_way_is_tried():
-    tried = {*STARTS, *NEVER, "go_to_background", "Kernel", "Forger", "Babbler", "Replacer"}
+    tried = {*STARTS, *NEVER, "go_to_background", "Kernel", "Forger", "Babbler", "Replacer", "Liar"}
+    tried |= {"Commander"}
     assert set(hostile.WAYS) == tried | {"Quitter", "Stubborn", "Flooder", "Endless", "Giant"}
