@@ -103,8 +103,7 @@ def test_lies(serve, witness, bad):
     kernel_id, client = bad
     for _ in range(2):
         for _ in range(5):
-            msg_id = client.execute("x")
-            client.until(lambda message: rude.parent_of(message) == msg_id and is_right(message))
+            await_right(client, client.execute("x"))
 
         def is_idle():
             return rude.state(serve, kernel_id)["execution_state"] == "idle"
@@ -123,6 +122,10 @@ def test_commands_of_zeromq(serve, witness, bad):
         assert serve.request("POST", f"/api/kernels/{kernel_id}/restart")[0] == 200
         assert client.run("x")["status"] == "ok"
         assert witness.run("still here")["status"] == "ok"
+
+
+def await_right(client, msg_id):
+    client.until(lambda message: rude.parent_of(message) == msg_id and is_right(message))
 
 
 def is_right(message):

@@ -158,7 +158,9 @@ def merge(target):
         done = target.run("-merge=1", folder, target.corpus, target.found)
         assert done.returncode == 0, done.stdout
         shutil.rmtree(target.corpus)
-        shutil.copytree(folder, target.corpus)
+        target.corpus.mkdir()
+        for path in pathlib.Path(folder).iterdir():
+            shutil.copy(path, target.corpus)
     sizes = [path.stat().st_size for path in target.corpus.iterdir()]
     print(f"{target.name:24}{len(sizes):>6} inputs{sum(sizes):>9} bytes", flush=True)
 

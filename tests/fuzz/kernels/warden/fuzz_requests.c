@@ -101,13 +101,91 @@ static struct slice take(struct slice *input, size_t size) {
     return taken;
 }
 
-/* A packet that the gateway sends: its size in two bytes, then it. */
-static void send_packet(struct slice *input) {
+/* Bytes with a byte of their count before them. */
+static struct slice take_counted(struct slice *input) {
+    return take(input, take_byte(input));
+}
+
+static void say_to_warden(const void *packet, size_t size) {
+    if (size && send(world.gateway, packet, size, MSG_NOSIGNAL) > 0)
+        hear();
+}
+
+/* Anything as a packet: its size in two bytes, then it. */
+static void send_raw(struct slice *input) {
     size_t size = take_byte(input);
     size |= (size_t)take_byte(input) << 8;
     struct slice packet = take(input, size);
-    if (packet.size && send(world.gateway, packet.data, packet.size, MSG_NOSIGNAL) > 0)
-        hear();
+    say_to_warden(packet.data, packet.size);
+}
+
+/* The others are packets of the right shape, which follow rpc.h: only what they say is the input's.
+ */
+static struct rpc_head head_of(enum rpc_kind kind) {
+    return (struct rpc_head){kind, world.asked + 1};
+}
+
+static void send_ready(struct slice *input) {
+    (void)input;
+    struct rpc_head body = head_of(RPC_READY);
+    say_to_warden(&body, sizeof body);
+}
+
+/* One limit is a power of two. */
+static void send_create(struct slice *input) {
+    uint8_t what = take_byte(input);
+    struct rpc_jail_create body = {
+        .head = head_of(what & 1 ? RPC_JAIL_LIMITS : RPC_JAIL_CREATE),
+        .jail = {take_byte(input)},
+        .data_mask = take_byte(input),
+    };
+    uint64_t *limits = (uint64_t *)&body.limits;
+    limits[(what >> 1) % (sizeof body.limits / sizeof *limits)] =
+        1ULL << take_byte(input) % 64 & ~1;
+    say_to_warden(&body, sizeof body);
+}
+
+static void send_end(struct slice *input) {
+    struct rpc_jail_end body = {.head = head_of(RPC_JAIL_END), .jail = {take_byte(input)}};
+    say_to_warden(&body, sizeof body);
+}
+
+/* The tail's three parts; what they are said to be may be a lie. */
+static void send_start(struct slice *input) {
+    struct rpc_tree_start body = {
+        .head = head_of(RPC_TREE_START),
+        .jail = {take_byte(input)},
+        .tree = take_byte(input),
+        .kind = RPC_TREE_KERNEL + take_byte(input) % 2,
+        .spec = take_byte(input) % 4,
+    };
+    uint32_t lie = take_byte(input);
+    uint8_t packet[sizeof body + 3 * UINT8_MAX];
+    size_t size = sizeof body;
+    uint32_t *const sizes[] = {&body.connection_size, &body.environment_size, &body.directory_size};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct slice part = take_counted(input);
+        if (part.size)
+            memcpy(packet + size, part.data, part.size);
+        size += part.size;
+        *sizes[i] = (uint32_t)part.size + (lie >> 2 * i & 3) * 0x7fffffff;
+    }
+    memcpy(packet, &body, sizeof body);
+    say_to_warden(packet, size);
+}
+
+static void send_signal(struct slice *input) {
+    struct rpc_tree_signal body = {
+        .head = head_of(RPC_TREE_SIGNAL),
+        .tree = take_byte(input),
+        .signal = (int8_t)take_byte(input),
+    };
+    say_to_warden(&body, sizeof body);
+}
+
+static void send_kill(struct slice *input) {
+    struct rpc_tree_kill body = {.head = head_of(RPC_TREE_KILL), .tree = take_byte(input)};
+    say_to_warden(&body, sizeof body);
 }
 
 static struct fake_process *process_of(uint8_t number) {
@@ -120,7 +198,7 @@ static void report(struct slice *input) {
     struct fake_process *process = process_of(take_byte(input));
     struct init_report report = {.kind = INIT_STARTED + take_byte(input) % 4};
     report.value = 1 + take_byte(input) % 64;
-    struct slice output = take(input, take_byte(input));
+    struct slice output = take_counted(input);
     if (output.size)
         memcpy(report.output, output.data, output.size);
     if (process)
@@ -190,7 +268,8 @@ static void turn(struct slice *input) {
 }
 
 static void (*const steps[])(struct slice *) = {
-    send_packet, report, end_process, put_file, let_fail, run_out, turn,
+    send_raw, send_ready,  send_create, send_end, send_start, send_signal, send_kill,
+    report,   end_process, put_file,    let_fail, run_out,    turn,
 };
 
 /* -- begin and end ---------------------------------------------------------------------------- */
