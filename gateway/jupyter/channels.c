@@ -201,7 +201,7 @@ void channels_get(struct exchange *exchange) {
         return;
     if (!http_request_is_websocket(request))
         reply_error(request, 400, "not_a_websocket", "this path is for WebSocket upgrades alone");
-    else if (is_impatient(request) && kernel_reason(kernel))
+    else if (is_impatient(request) && kernel_is_dead(kernel))
         reply_error(request, 500, "kernel_dead", "%s", kernel_reason(kernel));
     else if (is_impatient(request) && kernel_is_starting(kernel))
         kernel_await_start(kernel,

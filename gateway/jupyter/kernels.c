@@ -1,11 +1,15 @@
 /* kernels - /api/kernels, but for POST (kernels_post.c). Delete and restart answer when they are
  * done, so their exchange waits in the session. */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
 #include "msg/build.h"
+
+enum { GRACE_MAX_MS = 600000 };
 
 json_t *kernel_model(struct kernel *kernel) {
     char date[MSG_DATE_SIZE];
@@ -112,12 +116,27 @@ void kernels_restart(struct exchange *exchange) {
         kernel_restart(kernel, &waiting_request_create(exchange, kernel, answer_restart)->waiter);
 }
 
+/* ?grace_ms=N; without it what runs has all the time it wants (-1). */
+static int read_grace(struct http_request *request, int64_t *ret_ms) {
+    cleanup_mem char *text = http_query_get(http_request_query(request), "grace_ms");
+    char *end = "";
+    long long ms = text ? strtoll(text, &end, 10) : -1;
+    if (text && (end == text || *end || ms < 0 || ms > GRACE_MAX_MS))
+        return -EINVAL;
+    *ret_ms = ms;
+    return 0;
+}
+
 void kernels_interrupt(struct exchange *exchange) {
     struct kernel *kernel = find_kernel(exchange);
+    int64_t grace_ms;
     struct err err;
     if (!kernel)
         return;
-    if (kernel_interrupt(kernel, &err) < 0)
+    if (read_grace(exchange->request, &grace_ms) < 0)
+        reply_error(exchange->request, 400, "invalid_grace",
+                    "grace_ms is not a number of milliseconds up to %d", GRACE_MAX_MS);
+    else if (kernel_interrupt(kernel, grace_ms, &err) < 0)
         reply_error(exchange->request, 409, err.code == ESRCH ? "kernel_dead" : "kernel_pending",
                     "%s", err.text);
     else

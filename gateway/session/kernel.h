@@ -46,7 +46,9 @@ const char *kernel_spec_name(const struct kernel *kernel);
 const char *kernel_execution_state(const struct kernel *kernel);
 int64_t kernel_last_activity_us(const struct kernel *kernel);
 unsigned kernel_connections(const struct kernel *kernel);
-/* A sentence on why it is dead; NULL otherwise. */
+/* Dead, or about to be without a restart. */
+bool kernel_is_dead(const struct kernel *kernel);
+/* A sentence on its last end, where it is dead or was started again by itself; NULL otherwise. */
 const char *kernel_reason(const struct kernel *kernel);
 /* What parameters_show said when it was made; NULL where nothing was given; borrowed, never
  * changed.
@@ -72,8 +74,9 @@ void kernel_receive(struct kernel *kernel, struct kernel_client *client, const s
 /* Whether it is starting or restarting: waiter is told when it answers, or why it does not. */
 bool kernel_is_starting(const struct kernel *kernel);
 void kernel_await_start(struct kernel *kernel, struct kernel_waiter *waiter);
-/* -EBUSY while the kernel is starting or restarting, -ESRCH where it is dead. */
-int kernel_interrupt(struct kernel *kernel, struct err *err);
+/* -EBUSY while the kernel is starting or restarting, -ESRCH where it is dead. Where grace_ms is not
+ * negative and what runs now still runs after it, the kernel is ended (REASON_interrupted). */
+int kernel_interrupt(struct kernel *kernel, int64_t grace_ms, struct err *err);
 /* Ends what is open, then the kernel's processes, and starts new ones in the same jail; waiter is
  * told when the new kernel answers, or why it does not. */
 void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter);

@@ -12,12 +12,48 @@ const char *kernel_spec_name(const struct kernel *kernel) {
     return kernel->spec_name;
 }
 
+bool kernel_is_doomed(const struct kernel *kernel) {
+    return kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING ||
+           (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE);
+}
+
+bool kernel_is_dead(const struct kernel *kernel) {
+    return kernel_is_doomed(kernel) && kernel_sequel(kernel) == SEQUEL_DEATH;
+}
+
+const char *kernel_execution_state(const struct kernel *kernel) {
+    static const char *const sequels[SEQUEL_COUNT] = {
+        [SEQUEL_DEATH] = "dead",
+        [SEQUEL_REVIVAL] = "restarting",
+        [SEQUEL_RESTART] = "restarting",
+        [SEQUEL_REMOVAL] = "terminating",
+    };
+    if (kernel->life == LIFE_ENDING)
+        return "terminating";
+    if (kernel_is_doomed(kernel))
+        return sequels[kernel_sequel(kernel)];
+    if (kernel->life == LIFE_READY)
+        return kernel->pending.busy || kernel->busy_with ? "busy" : "idle";
+    return kernel->starts_again ? "restarting" : "starting";
+}
+
+const char *kernel_reason(const struct kernel *kernel) {
+    return kernel_is_doomed(kernel) ? kernel->fate.sentence : kernel->last_end;
+}
+
+json_t *kernel_parameters(const struct kernel *kernel) {
+    return kernel->parameters;
+}
+
 int64_t kernel_last_activity_us(const struct kernel *kernel) {
     return kernel->last_activity_us;
 }
 
+/* Its date never goes back, whatever becomes of the machine's clock. */
 void kernel_note_activity(struct kernel *kernel) {
-    kernel->last_activity_us = id_now_us();
+    int64_t now_us = id_now_us();
+    if (now_us > kernel->last_activity_us)
+        kernel->last_activity_us = now_us;
     kernel->active_ms = loop_now_ms(kernel->context->loop);
 }
 
@@ -56,7 +92,7 @@ static struct seat *find_seat(struct kernel *kernel, const char *session_id) {
 static void say_state(struct kernel *kernel, struct seat *seat) {
     const struct request *request = pending_find_busy(&kernel->pending);
     if (kernel->life == LIFE_DEAD)
-        kernel_say_status(kernel, seat, "dead", (struct slice){0});
+        kernel_say_dead(kernel, seat);
     else if (strcmp(kernel_execution_state(kernel), "busy") == 0)
         kernel_say_status(kernel, seat, "busy",
                           request ? slice_from_text(request->header) : (struct slice){0});

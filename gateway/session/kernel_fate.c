@@ -1,4 +1,4 @@
-/* kernel_fate - why a kernel is dead, in words. */
+/* kernel_fate - why a kernel ended, in words, and what follows. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -99,4 +99,22 @@ void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet) {
         append_words(kernel, packet, &sentence);
         kernel_set_fate(kernel, kernel->fate.reason, text_slice(&sentence));
     }
+}
+
+/* -- what follows ----------------------------------------------------------------------------- */
+
+/* Which ends of a kernel that had become ready are unexpected (docs/jupyter.md has the table). One
+ * that fails while it starts would only fail again. */
+static const bool is_unexpected[REASON_COUNT] = {
+    [REASON_signal] = true, [REASON_exit] = true,   [REASON_oom] = true,
+    [REASON_lost] = true,   [REASON_output] = true, [REASON_interrupted] = true,
+};
+
+enum sequel kernel_sequel(const struct kernel *kernel) {
+    if (kernel->shutdown_asked)
+        return kernel->shutdown_restarts ? SEQUEL_RESTART : SEQUEL_REMOVAL;
+    if (!kernel->was_ready || !is_unexpected[kernel->fate.reason])
+        return SEQUEL_DEATH;
+    return kernel->revivals < kernel->context->params->restart_limit ? SEQUEL_REVIVAL
+                                                                     : SEQUEL_DEATH;
 }

@@ -53,14 +53,55 @@ static void launch(struct kernel *kernel) {
         kernel_create_jail(kernel);
 }
 
+/* Tells the operator. */
+static void complain(struct kernel *kernel, const char *sentence, const char *sequel) {
+    cleanup_text struct text line = {0};
+    text_append_format(&line, "%s%s", sentence, sequel);
+    kernel->context->on_trouble(kernel->id, line.data);
+}
+
+/* Why one that was ready is not started again. */
+static void name_limit(struct kernel *kernel) {
+    cleanup_text struct text sentence = {0};
+    if (!kernel->was_ready || kernel->revivals == 0)
+        return;
+    text_append_format(&sentence,
+                       "%s; it had been started again %u times in a row, which is all that "
+                       "restart_limit allows",
+                       kernel->fate.sentence, kernel->revivals);
+    kernel_set_fate(kernel, kernel->fate.reason, text_slice(&sentence));
+}
+
 /* What the operator and every client hear of a death. */
-static void tell_death(struct kernel *kernel) {
-    const char *sentence = kernel->fate.sentence;
+static void stay_dead(struct kernel *kernel) {
     kernel->life = LIFE_DEAD;
+    name_limit(kernel);
+    const char *sentence = kernel->fate.sentence;
     kernel_end_requests(kernel, kernel->fate.reason, sentence);
-    kernel_say_status(kernel, NULL, "dead", (struct slice){0});
-    kernel->context->on_trouble(kernel->id, sentence);
+    kernel_say_dead(kernel, NULL);
+    complain(kernel, sentence, "");
     fail_waiters(kernel, EIO, sentence);
+}
+
+/* Clients that are away need not know: by `restarting` a client connects anew, and it does so
+ * anyway. */
+static void say_restarting(struct kernel *kernel) {
+    struct seat *seat;
+    list_for_each (seat, &kernel->seats, link)
+        if (seat->client)
+            kernel_say_status(kernel, seat, "restarting", (struct slice){0});
+}
+
+/* It ended by itself. All that was open ends before anybody hears of the new start. */
+static void revive(struct kernel *kernel) {
+    kernel_end_requests(kernel, kernel->fate.reason, kernel->fate.sentence);
+    kernel->revivals++;
+    kernel->starts_again = true;
+    say_restarting(kernel);
+    complain(kernel, kernel->fate.sentence, "; it is started again");
+    mem_free(kernel->last_end);
+    kernel->last_end = mem_strdup(kernel->fate.sentence);
+    launch(kernel);
 }
 
 static void end(struct kernel *kernel) {
@@ -76,26 +117,38 @@ static void end(struct kernel *kernel) {
     kernel_end_jail(kernel);
 }
 
-/* Every client hears `starting`, and `idle` when it is. Never `restarting`, which is how a server
- * says that it starts a dead kernel again: JupyterLab then tells its user that the kernel seems to
- * have died. */
-static void say_starting_again(struct kernel *kernel) {
+/* A client asked for it: every client hears `starting`, and `idle` when it is. Never `restarting`,
+ * which is how a server says that it starts a dead kernel again: JupyterLab then tells its user
+ * that the kernel seems to have died. */
+static void end_for_restart(struct kernel *kernel) {
+    kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
+    drop_link(kernel);
+    kernel->revivals = 0;
+    mem_free(kernel->last_end);
+    kernel->last_end = NULL;
+    kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
     kernel->starts_again = true;
     kernel_say_status(kernel, NULL, "starting", (struct slice){0});
 }
 
-/* The kernel's processes are gone and nobody here asked for it. */
+static void launch_again(struct kernel *kernel) {
+    end_for_restart(kernel);
+    launch(kernel);
+}
+
+typedef void step(struct kernel *kernel);
+
+/* The kernel's processes are gone. */
 static void die(struct kernel *kernel) {
+    static step *const sequels[SEQUEL_COUNT] = {
+        [SEQUEL_DEATH] = stay_dead,
+        [SEQUEL_REVIVAL] = revive,
+        [SEQUEL_RESTART] = launch_again,
+        [SEQUEL_REMOVAL] = end,
+    };
     drop_link(kernel);
     loop_timer_stop(kernel->deadline);
-    if (!kernel->shutdown_asked)
-        tell_death(kernel);
-    else if (kernel->shutdown_restarts) {
-        kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-        say_starting_again(kernel);
-        launch(kernel);
-    } else
-        end(kernel);
+    sequels[kernel_sequel(kernel)](kernel);
 }
 
 static void probe(struct kernel *kernel) {
@@ -117,6 +170,8 @@ static void become_ready(struct kernel *kernel) {
     if (kernel->starts_again)
         kernel_say_status(kernel, NULL, "idle", (struct slice){0});
     kernel->starts_again = false;
+    if (kernel->revivals)
+        loop_timer_start(kernel->stable, kernel->context->params->stable_start_ms);
     kernel_send_waiting(kernel);
     if (kernel->shutdown_asked)
         loop_timer_start(kernel->deadline, kernel->context->params->grace_ms);
@@ -153,6 +208,15 @@ static void stop_for_shutdown(struct kernel *kernel) {
     stop(kernel);
 }
 
+static void stop_for_disobedience(struct kernel *kernel) {
+    if (!kernel_heeds_not(kernel))
+        return;
+    kernel_set_fate(kernel, REASON_interrupted,
+                    SLICE_LITERAL("the kernel was ended since an interrupt did not end within "
+                                  "grace_ms what it executed"));
+    stop(kernel);
+}
+
 static void time_out_jail(struct kernel *kernel) {
     kernel_set_fate(kernel, REASON_timeout, SLICE_LITERAL("the jail was not made in time"));
     die(kernel);
@@ -164,22 +228,10 @@ static void stop_for_failure(struct kernel *kernel) {
     kernel_kill_tree(kernel);
 }
 
-static void end_for_restart(struct kernel *kernel) {
-    kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));
-    drop_link(kernel);
-    kernel_end_requests(kernel, REASON_restarted, reason_entry(REASON_restarted)->sentence);
-    say_starting_again(kernel);
-}
-
 static void stop_for_restart(struct kernel *kernel) {
     end_for_restart(kernel);
     loop_timer_stop(kernel->deadline);
     kernel_kill_tree(kernel);
-}
-
-static void launch_again(struct kernel *kernel) {
-    end_for_restart(kernel);
-    launch(kernel);
 }
 
 static void after_stop(struct kernel *kernel) {
@@ -200,8 +252,6 @@ static void restart_after_stop(struct kernel *kernel) {
 static void join(struct kernel *kernel) {
     (void)kernel;
 }
-
-typedef void step(struct kernel *kernel);
 
 static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
     [LIFE_JAILING] = {[JAIL_MADE] = kernel_start_tree,
@@ -231,6 +281,7 @@ static step *const steps[LIFE_COUNT][HAPPENING_COUNT] = {
     [LIFE_READY] = {[LINK_FAILED] = stop_for_failure,
                     [TREE_ENDED] = drain,
                     [TIMED_OUT] = stop_for_shutdown,
+                    [DISOBEYED] = stop_for_disobedience,
                     [FLOODED] = stop,
                     [RESTART] = stop_for_restart,
                     [DELETE] = end},
@@ -320,6 +371,12 @@ static void on_probe_timer(void *context) {
     probe(context);
 }
 
+static void on_stable(void *context) {
+    struct kernel *kernel = context;
+    if (kernel->life == LIFE_READY)
+        kernel->revivals = 0;
+}
+
 /* -- what clients ask ------------------------------------------------------------------------- */
 
 void kernel_restart(struct kernel *kernel, struct kernel_waiter *waiter) {
@@ -341,54 +398,12 @@ void kernel_evict(struct kernel *kernel, const char *sentence) {
 }
 
 bool kernel_is_starting(const struct kernel *kernel) {
-    return kernel->life != LIFE_READY && kernel->life != LIFE_ENDING && !kernel_is_doomed(kernel);
+    return kernel->life != LIFE_READY && kernel->life != LIFE_ENDING && !kernel_is_dead(kernel);
 }
 
 void kernel_await_start(struct kernel *kernel, struct kernel_waiter *waiter) {
     assert(kernel_is_starting(kernel));
     list_append(&kernel->waiters, &waiter->link);
-}
-
-int kernel_interrupt(struct kernel *kernel, struct err *err) {
-    if (kernel_is_doomed(kernel))
-        return err_set(err, ESRCH, "the kernel is dead: %s", kernel->fate.sentence);
-    if (kernel->life != LIFE_READY)
-        return err_set(err, EBUSY, "the kernel is %s: there is nothing to interrupt yet",
-                       kernel_execution_state(kernel));
-    if (link_queued_bytes(kernel->link_to_kernel) > kernel->context->params->session_pending_bytes)
-        return err_set(err, EBUSY,
-                       "the kernel reads nothing: more than session_pending_bytes wait");
-    if (kernel->interrupt_by_message) {
-        kernel_ask(kernel, MSG_CONTROL, "interrupt_request");
-        return 0;
-    }
-    kernel_signal(kernel, SIGINT);
-    return 0;
-}
-
-bool kernel_is_doomed(const struct kernel *kernel) {
-    return kernel->life == LIFE_DEAD || kernel->life == LIFE_DRAINING ||
-           (kernel->life == LIFE_STOPPING && kernel->fate.reason != REASON_NONE);
-}
-
-const char *kernel_execution_state(const struct kernel *kernel) {
-    static const char *const names[LIFE_COUNT] = {
-        [LIFE_JAILING] = "starting", [LIFE_LAUNCHING] = "starting",  [LIFE_LINKING] = "starting",
-        [LIFE_PROBING] = "starting", [LIFE_STOPPING] = "restarting", [LIFE_ENDING] = "terminating",
-    };
-    if (kernel_is_doomed(kernel))
-        return "dead";
-    if (kernel->life == LIFE_READY)
-        return kernel->pending.busy || kernel->busy_with ? "busy" : "idle";
-    return names[kernel->life];
-}
-
-const char *kernel_reason(const struct kernel *kernel) {
-    return kernel_is_doomed(kernel) ? kernel->fate.sentence : NULL;
-}
-
-json_t *kernel_parameters(const struct kernel *kernel) {
-    return kernel->parameters;
 }
 
 /* -- life itself ------------------------------------------------------------------------------ */
@@ -427,6 +442,8 @@ struct kernel *kernel_create(struct kernels *kernels, const struct kernels_conte
     kernel->parameters = json_incref(start->parameters);
     kernel->deadline = loop_timer_create(context->loop, on_deadline, kernel);
     kernel->probe = loop_timer_create(context->loop, on_probe_timer, kernel);
+    kernel->stable = loop_timer_create(context->loop, on_stable, kernel);
+    kernel->obedience = loop_timer_create(context->loop, kernel_on_obedience, kernel);
     kernel->arrivals = loop_timer_create(context->loop, kernel_on_arrivals, kernel);
     kernel->absences = loop_timer_create(context->loop, kernel_on_absences, kernel);
     list_init(&kernel->waiters);
@@ -446,11 +463,14 @@ void kernel_destroy(struct kernel *kernel) {
     drop_link(kernel);
     loop_timer_destroy(kernel->deadline);
     loop_timer_destroy(kernel->probe);
+    loop_timer_destroy(kernel->stable);
+    loop_timer_destroy(kernel->obedience);
     loop_timer_destroy(kernel->arrivals);
     loop_timer_destroy(kernel->absences);
     kernel_drop_waiting(kernel);
     pending_finish(&kernel->pending);
     mem_free(kernel->fate.sentence);
+    mem_free(kernel->last_end);
     bytes_unref(kernel->environment);
     bytes_unref(kernel->directory);
     bytes_unref(kernel->info);

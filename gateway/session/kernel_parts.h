@@ -37,13 +37,23 @@ enum happening {
     TREE_ENDED,
     DRAINED,
     TIMED_OUT,
+    DISOBEYED, /* what was interrupted goes on */
     FLOODED,
     RESTART,
     DELETE,
     HAPPENING_COUNT
 };
 
-/* Why the kernel is or will be dead. */
+/* What follows a kernel's end. */
+enum sequel {
+    SEQUEL_DEATH,   /* it stays as it is until somebody restarts or deletes it */
+    SEQUEL_REVIVAL, /* it is started again by itself */
+    SEQUEL_RESTART, /* it is started again since a client asked for it */
+    SEQUEL_REMOVAL, /* it is deleted */
+    SEQUEL_COUNT
+};
+
+/* Why the kernel ends or has ended. */
 struct fate {
     enum reason reason; /* REASON_NONE: a restart follows */
     char *sentence;     /* UTF-8, whatever the kernel printed */
@@ -95,7 +105,12 @@ struct kernel {
     struct loop_timer *deadline; /* of a launch */
     struct loop_timer *probe;
     bool shell_answered, iopub_answered, was_ready, starts_again;
-    struct list waiters; /* for the end of a start, a restart or a deletion */
+    unsigned revivals;            /* in a row */
+    struct loop_timer *stable;    /* ends the row */
+    char *last_end;               /* why it was revived; NULL: it was not */
+    struct loop_timer *obedience; /* of an interrupt */
+    uint64_t interrupted;         /* the number of the request that is to end */
+    struct list waiters;          /* for the end of a start, a restart or a deletion */
 
     struct list seats;
     size_t buffered_bytes; /* unsent in all backlogs */
@@ -129,7 +144,7 @@ void kernel_on_flood(struct kernel *kernel, size_t held);
 void kernel_on_shutdown(struct kernel *kernel, bool restarts);
 /* Deletes it, with a sentence for its clients and the operator. */
 void kernel_evict(struct kernel *kernel, const char *sentence);
-/* Dead, or about to be: its fate says why. */
+/* Its processes are gone or about to be, and nobody asked for a restart: its fate says why. */
 bool kernel_is_doomed(const struct kernel *kernel);
 /* For link events. */
 void kernel_on_linked(void *context);
@@ -139,6 +154,12 @@ void kernel_on_drained(void *context);
 void kernel_happen(struct kernel *kernel, enum happening happening);
 /* err->code 0: what they wait for was done. */
 void kernel_tell_waiters(struct kernel *kernel, const struct err *err);
+
+/* kernel_interrupt.c */
+/* What was interrupted still runs. */
+bool kernel_heeds_not(const struct kernel *kernel);
+/* The time that a client gave it is over. */
+void kernel_on_obedience(void *kernel);
 
 /* kernel_warden.c */
 /* Each makes life what it begins. */
@@ -158,6 +179,8 @@ void kernel_set_fate(struct kernel *kernel, enum reason reason, struct slice sen
  * became ready its last words. Where it was to be killed, for a restart or since something is
  * wrong, its own end came first or not at all. */
 void kernel_read_fate(struct kernel *kernel, const struct rpc_packet *packet);
+/* Of a kernel that is doomed. */
+enum sequel kernel_sequel(const struct kernel *kernel);
 
 /* kernel_seats.c */
 /* The seat of session_id, without a client; NULL where there is none. */
@@ -207,6 +230,9 @@ void kernel_say(struct kernel *kernel, struct seat *seat, enum msg_channel chann
 /* Likewise; parent_header may be empty. */
 void kernel_say_status(struct kernel *kernel, struct seat *seat, const char *state,
                        struct slice parent_header);
+/* Its parent is none of a request that counts, so that JupyterLab does not heed it: a JupyterLab
+ * that knows a kernel to be dead refuses to restart it. */
+void kernel_say_dead(struct kernel *kernel, struct seat *seat);
 /* One request's end (DESIGN rule 1): iopub error, reply with status "error", iopub idle; of these
  * what the kernel has not said itself. */
 void kernel_say_end(struct kernel *kernel, const struct request *request, enum reason reason,

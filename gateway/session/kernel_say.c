@@ -65,6 +65,11 @@ void kernel_say_status(struct kernel *kernel, struct seat *seat, const char *sta
                bytes_slice(content));
 }
 
+void kernel_say_dead(struct kernel *kernel, struct seat *seat) {
+    kernel_say_status(kernel, seat, "dead",
+                      SLICE_LITERAL("{\"msg_type\":\"kernel_info_request\"}"));
+}
+
 void kernel_say_end(struct kernel *kernel, const struct request *request, enum reason reason,
                     const char *sentence) {
     const struct reason_entry *entry = reason_entry(reason);

@@ -112,6 +112,7 @@ struct request *pending_add(struct pending *pending, struct seat *seat, const ch
     request->session_id = *session_id ? mem_strdup(session_id) : NULL;
     request->seat = seat;
     request->channel = msg->channel;
+    request->number = ++pending->last_number;
     list_append(&pending->requests, &request->link);
     join_key(pending, request);
     pending->count++;

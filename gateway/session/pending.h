@@ -25,12 +25,14 @@ struct request {
     struct seat *seat; /* NULL once it left */
     bool is_shared;    /* another client sent the same header: a reply is for all */
     enum msg_channel channel;
+    uint64_t number; /* from 1 on, in the order in which they came */
     bool busy, failed, replied, idle;
 };
 
 struct pending {
     struct list requests;
     struct map by_key;
+    uint64_t last_number;
     size_t count;
     size_t bytes;     /* of memory that they take */
     size_t executing; /* execute_requests of which no end is seen: error, reply or idle */

@@ -181,7 +181,7 @@ static void holds_so_many_bytes_for_one_that_does_not_read(void **state) {
         UNTIL(&rig, played_got(played, msg_id));
         assert_string_equal(played->asked[i]->msg_id, msg_id);
     }
-    assert_int_equal(kernel_interrupt(kernel, &err), 0);
+    assert_int_equal(kernel_interrupt(kernel, -1, &err), 0);
     guest_finish(&guest);
     rig_end(&rig);
 }

@@ -317,11 +317,11 @@ static void interrupts_by_signal(void **state) {
     begin(&scene);
     ask(&scene, &scene.one, "execute_request", "a");
     for (int i = 0; i < 1000; i++) /* one that is under way is enough */
-        assert_int_equal(kernel_interrupt(scene.kernel, &err), 0);
+        assert_int_equal(kernel_interrupt(scene.kernel, -1, &err), 0);
     UNTIL(&scene.rig, scene.played->last_signal == SIGINT);
     rig_settle(&scene.rig);
     assert_int_equal(scene.rig.received[RPC_TREE_SIGNAL], 1);
-    assert_int_equal(kernel_interrupt(scene.kernel, &err), 0);
+    assert_int_equal(kernel_interrupt(scene.kernel, -1, &err), 0);
     UNTIL(&scene.rig, scene.rig.received[RPC_TREE_SIGNAL] == 2);
     end(&scene);
 }
@@ -334,11 +334,11 @@ static void interrupts_by_message(void **state) {
     rig_begin(&rig);
     rig.spec.interrupt_by_message = true;
     struct kernel *kernel = rig_start(&rig);
-    assert_int_equal(kernel_interrupt(kernel, &err), -EBUSY);
+    assert_int_equal(kernel_interrupt(kernel, -1, &err), -EBUSY);
     assert_non_null(strstr(err.text, "starting"));
     UNTIL(&rig, is_state(kernel, "idle"));
     guest_attach(&guest, kernel, "");
-    assert_int_equal(kernel_interrupt(kernel, &err), 0);
+    assert_int_equal(kernel_interrupt(kernel, -1, &err), 0);
     struct played *played = played_newest(&rig);
     UNTIL(&rig, played->asked_count == 1);
     assert_string_equal(played->asked[0]->msg_type, "interrupt_request");

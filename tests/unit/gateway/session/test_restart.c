@@ -92,7 +92,7 @@ static void keeps_what_comes_meanwhile(void **state) {
     kernel_restart(scene.kernel, waiter_init(&scene.waiter));
     guest_ask(&scene.guest, MSG_SHELL, "execute_request", "a");
     guest_ask(&scene.guest, MSG_SHELL, "execute_request", "b");
-    assert_int_equal(kernel_interrupt(scene.kernel, &err), -EBUSY);
+    assert_int_equal(kernel_interrupt(scene.kernel, -1, &err), -EBUSY);
     assert_non_null(strstr(err.text, "restarting"));
     UNTIL(&scene.rig, scene.rig.is_held);
     rig_answer_held(&scene.rig);

@@ -246,7 +246,7 @@ static void survives_a_jail_that_came_too_late(void **state) {
     struct kernel *kernel = start_doomed(&rig, &guest);
     expect_death(&rig, &guest, kernel, "KernelTimeout", "jail");
     kernel_restart(kernel, waiter_init(&waiter));
-    assert_true(is_state(kernel, "starting"));
+    assert_true(is_state(kernel, "restarting"));
     UNTIL(&rig, rig.is_held);
     rig_answer_held(&rig);
     UNTIL(&rig, waiter.told);
