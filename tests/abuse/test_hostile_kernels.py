@@ -8,7 +8,8 @@ import hostile
 import pytest
 import rude
 
-ARGUMENTS = ("--launch-timeout-ms", "2s", "--gateway-memory-bytes", "256MiB")
+# A kernel that ends stays dead, so that its end can be looked at.
+ARGUMENTS = ("--launch-timeout-ms", "2s", "--gateway-memory-bytes", "256MiB", "--restart-limit", "0")
 
 # What the clients of a kernel hear that starts badly; None: that all is well.
 STARTS = {

@@ -154,14 +154,16 @@ const steps = {
         const gone = await run(kernel, 'print("kept" in globals(), open("kept.txt").read())');
         return { same: kernel.id === id, text: text(gone), status: await statusBecomes(kernel, 'idle') };
     },
-    /* A dead kernel's connection disposes of itself; JupyterLab then starts another kernel. */
+    /* The server starts it again, this client connects anew, and goes on. */
     async death() {
         const dying = await manager.startNew({ name: 'python3' });
-        const { id } = dying;
+        const restarting = statusBecomes(dying, 'autorestarting');
         const { status, ename, evalue } = await run(dying, 'import os\nos.kill(os.getpid(), 9)');
-        const state = await statusBecomes(dying, 'dead');
-        await manager.shutdown(id);
-        return { status, reason: `${ename}: ${evalue}`, state };
+        await restarting;
+        const after = text(await run(dying, 'print("os" in globals())'));
+        const state = await statusBecomes(dying, 'idle');
+        await dying.shutdown();
+        return { status, reason: `${ename}: ${evalue}`, after, state };
     },
     async shutdown() {
         const { id } = kernel;

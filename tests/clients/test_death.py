@@ -8,7 +8,7 @@ import time
 import cellblock
 import pytest
 from channels import PATIENCE_S, Channels, end_of, parent_of
-from rest import check_error
+from rest import Rest, check_error
 
 BLOCK = "input()"
 # Waits for a word first: what a kernel says right before SIGKILL may never leave it.
@@ -116,12 +116,76 @@ def test_death_of_an_idle_kernel_is_told(serve, rest, own_kernel_id):
         assert status["channel"] == "iopub"
 
 
-def test_a_dead_kernel_ends_requests_at_once(serve, rest, own_kernel_id):
+def await_status(channels, state):
+    """The gateway's own: it has no parent that is known."""
+    channels.until(lambda m: m["content"].get("execution_state") == state and not parent_of(m))
+
+
+def test_a_killed_kernel_is_started_again(serve, rest, own_kernel_id):
+    """In place: the id and the files stay, and the socket that was open goes on."""
+    with Channels(serve, own_kernel_id) as channels:
+        channels.run("kept = 1\nopen('kept.txt', 'w').write('still here')")
+        dying = kill(channels).reply
+        await_status(channels, "restarting")
+        await_status(channels, "idle")
+        code = "print('kept' in globals(), open('kept.txt').read())"
+        assert channels.run(code).text == "False still here\n"
+        check_ends_precede_restarting(channels, parent_of(dying))
+        assert "SIGKILL" in rest.kernel(own_kernel_id)["reason"]
+
+
+def test_cells_sent_while_it_is_started_again(serve, rest, own_kernel_id):
+    """They wait for the new kernel, which answers them in order."""
     with Channels(serve, own_kernel_id) as channels:
         channels.run("1")
         kill(channels)
-        check_ended(channels.run("2"))
-        assert "SIGKILL" in rest.kernel(own_kernel_id)["reason"]
+        await_status(channels, "restarting")
+        code = "n = globals().get('n', 0) + 1; print({}, n)"
+        msg_ids = [channels.execute(code.format(n)) for n in range(3)]
+        answers = channels.answers(*msg_ids)
+        assert [answer.text for answer in answers] == ["0 1\n", "1 2\n", "2 3\n"]
+
+
+def test_restarts_have_a_limit(start_serve, kernels):
+    """What comes after the last one ends at once, with the reason; a restart forgives."""
+    server = start_serve("--restart-limit", "2", kernels=kernels)
+    rest = Rest(server)
+    kernel_id = rest.start_kernel()
+    with Channels(server, kernel_id) as channels:
+        for _ in range(2):
+            kill(channels)
+            await_status(channels, "restarting")
+            await_status(channels, "idle")
+        kill(channels)
+        await_status(channels, "dead")
+        check_ended(channels.run("2"), "SIGKILL", "2 times in a row", "restart_limit")
+        model = rest.kernel(kernel_id)
+        assert model["execution_state"] == "dead"
+        assert "SIGKILL" in model["reason"] and "restart_limit" in model["reason"]
+        assert rest.post(f"/api/kernels/{kernel_id}/restart").status_code == 200
+        assert "reason" not in rest.kernel(kernel_id)
+        kill(channels)
+        await_status(channels, "restarting")
+        assert channels.run("print('again')").text == "again\n"
+
+
+def test_a_new_start_that_fails_is_the_last(serve, rest, own_kernel_id):
+    """No loop: what stopped it would stop it again."""
+    startup = "~/.ipython/profile_default/startup"
+    code = (
+        "import os\n"
+        f"folder = os.path.expanduser('{startup}')\n"
+        "os.makedirs(folder, exist_ok=True)\n"
+        "open(f'{folder}/0.py', 'w').write('import os\\nos._exit(5)')\n"
+    )
+    with Channels(serve, own_kernel_id) as channels:
+        assert channels.run(code).content["status"] == "ok"
+        kill(channels)
+        await_status(channels, "dead")
+        check_ended(channels.run("2"), "exit status 5")
+    response = rest.post(f"/api/kernels/{own_kernel_id}/restart")
+    assert check_error(response, 500)["code"] == "restart_failed"
+    assert "exit status 5" in response.json()["message"]
 
 
 def test_exit_in_a_cell(serve, rest, own_kernel_id):
@@ -132,15 +196,14 @@ def test_exit_in_a_cell(serve, rest, own_kernel_id):
 
 
 def test_exit_as_users_write_it(serve, rest, own_kernel_id):
-    """The cell is answered, then the kernel leaves: it is dead or gone, and not started again."""
+    """The cell is answered, then the kernel leaves, and is started again, once."""
     with Channels(serve, own_kernel_id) as channels:
-        assert channels.run("exit()").content["status"] == "ok"
-
-        def has_left():
-            response = rest.get(f"/api/kernels/{own_kernel_id}")
-            return response.status_code == 404 or response.json()["execution_state"] == "dead"
-
-        cellblock.wait_until(has_left, PATIENCE_S, "the kernel's end")
+        assert channels.run("left = 1\nexit()").content["status"] == "ok"
+        await_status(channels, "restarting")
+        assert channels.run("'left' in globals()").text == "False"
+        assert "exit status 0" in rest.kernel(own_kernel_id)["reason"]
+        states = [m["content"].get("execution_state") for m in channels.log]
+        assert states.count("restarting") == 1
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -205,11 +268,10 @@ def test_kernel_that_never_starts(serve, rest):
     rest.delete(f"/api/kernels/{kernel_id}")
 
 
-def test_the_socket_outlives_the_kernel(serve, rest, own_kernel_id):
-    """After a death a restart makes the same id usable again."""
+def test_a_restart_beside_the_new_start(serve, rest, own_kernel_id):
+    """Both are one: the kernel answers, and the socket stays."""
     with Channels(serve, own_kernel_id) as channels:
         channels.run("1")
         kill(channels)
-    assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
-    with Channels(serve, own_kernel_id) as channels:
+        assert rest.post(f"/api/kernels/{own_kernel_id}/restart").status_code == 200
         assert channels.run("print('again')").text == "again\n"

@@ -98,11 +98,11 @@ def test_restart(saw):
 
 
 def test_death(saw):
-    """The end comes before `restarting` or `dead`, which make this client cancel what is open."""
+    """The end comes before `restarting`, which makes this client cancel what is open."""
     death = saw("death")
     assert death["status"] == "error"
     assert "SIGKILL" in death["reason"]
-    assert death["state"] == "dead"
+    assert (death["after"], death["state"]) == ("False\n", "idle")
 
 
 def test_shutdown(saw):

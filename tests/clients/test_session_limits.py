@@ -90,7 +90,7 @@ def check_out_of_memory(session, answer):
     assert f"memory limit of {MEMORY} bytes (256 MiB)" in text
     peak = int(re.search(r"had come to (\d+) bytes", text)[1])
     assert MEMORY // 2 < peak <= MEMORY
-    session.rest.await_state(session.kernel_id, "dead")
+    session.rest.await_state(session.kernel_id, "idle")
     assert session.rest.kernel(session.kernel_id)["reason"] == text
 
 

@@ -303,7 +303,7 @@ def go_deaf(serve, session, code):
     sockets may be ended by the gateway before anybody has looked."""
 
     def is_dead():
-        return session.rest.kernel(session.kernel_id)["execution_state"] == "dead"
+        return "reason" in session.rest.kernel(session.kernel_id)
 
     session.run(DAEMON + "print('going deaf')")
     session.channels.execute("open('/home/user/deaf', 'w').close()\n" + code)
