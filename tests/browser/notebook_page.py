@@ -100,10 +100,12 @@ class NotebookPage:
             self.accept_dialog()
         assert response.value.status == 200, response.value.text()
 
-    def start_anew(self):
-        """For a notebook without a kernel, to which Restart Kernel gives one and does not ask."""
-        self.menu("Kernel", "Restart Kernel…$")
-        self.await_state("idle")
+    def accept_death(self):
+        """What JupyterLab says of a kernel that died and is started again."""
+        dialog = self.page.locator(".jp-Dialog", has_text="Kernel Restarting")
+        expect(dialog).to_contain_text("appears to have died. It will restart automatically")
+        dialog.locator("button").click()
+        expect(dialog).to_have_count(0)
 
     def interrupt(self):
         self.page.locator('jp-button[data-command="notebook:interrupt-kernel"]').click()

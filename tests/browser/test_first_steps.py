@@ -22,7 +22,7 @@ JAIL = (
 )
 DEATH = (
     "import os, signal\nprint('so far, so good', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)",
-    "print('after a restart')",
+    "print('a new kernel')",
 )
 
 
@@ -71,8 +71,8 @@ def test_death(open_cells):
     notebook.run(0)
     notebook.await_output(0, "SIGKILL")
     assert "so far, so good" in notebook.text(0)
-    take_picture(notebook, "death", 320)
-    notebook.shut_down()
-    notebook.start_anew()
+    notebook.accept_death()
     notebook.run(1)
-    notebook.await_output(1, "after a restart")
+    notebook.await_output(1, "a new kernel")
+    notebook.await_state("idle")
+    take_picture(notebook, "death", 320)

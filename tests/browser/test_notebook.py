@@ -86,6 +86,32 @@ def test_restart_while_a_cell_runs(open_cells):
     notebook.await_output(1, "a new kernel")
 
 
+# The new kernel's start fails once.
+DIES_TWICE = """
+import os, signal
+folder = os.path.expanduser("~/.ipython/profile_default/startup")
+os.makedirs(folder, exist_ok=True)
+open(f"{folder}/0.py", "w").write("import os\\nos.unlink(__file__)\\nos._exit(5)")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_restart_of_a_dead_kernel(open_cells, serve):
+    notebook = open_cells(DIES_TWICE, "print('alive')")
+    notebook.run(0)
+    notebook.await_output(0, "SIGKILL")
+    notebook.accept_death()
+    rest = Rest(serve)
+    (kernel_id,) = rest.kernel_ids()
+    rest.await_state(kernel_id, "dead")
+    notebook.run(1)
+    notebook.await_output(1, "exit status 5")
+    notebook.restart()
+    notebook.run(1)
+    notebook.await_output(1, "alive")
+    assert rest.kernel_ids() == {kernel_id}
+
+
 def test_shut_down(open_cells, serve):
     notebook = open_cells("1")
     rest = Rest(serve)
