@@ -9,7 +9,7 @@ import pytest
 import rude
 
 # A kernel that ends stays dead, so that its end can be looked at.
-ARGUMENTS = ("--launch-timeout-ms", "2s", "--gateway-memory-bytes", "256MiB", "--restart-limit", "0")
+ARGUMENTS = ("--launch-timeout-ms=2s", "--gateway-memory-bytes=256MiB", "--restart-limit=0")
 
 # What the clients of a kernel hear that starts badly; None: that all is well.
 STARTS = {
