@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
 #include "auth/auth.h"
 #include "base/mem.h"
+#include "certificates.h"
 #include "config/params.h"
 #include "filter.h"
 #include "http/http.h"
@@ -42,12 +44,31 @@ struct gateway {
     struct jupyter *jupyter;
     struct http_server *server;
     bool listening;
+    bool is_secure; /* TLS is there */
     int status;
 };
 
 static void on_trouble(const char *kernel_id, const char *sentence) {
     log_event(LOG_LEVEL_WARNING, "kernel trouble", LOG_TEXT("id", kernel_id),
               LOG_TEXT("reason", sentence));
+}
+
+enum { HANDSHAKE_LINES = 10 }; /* in a second: strangers can make as many as they like */
+
+static void on_handshake_failed(void *context, const char *peer, const char *why) {
+    static time_t second;
+    static int64_t count;
+    time_t now = time(NULL);
+    (void)context;
+    if (now != second && count > HANDSHAKE_LINES)
+        log_event(LOG_LEVEL_WARNING, "more TLS handshakes failed",
+                  LOG_NUMBER("count", count - HANDSHAKE_LINES));
+    count = now == second ? count + 1 : 1;
+    second = now;
+    if (count > HANDSHAKE_LINES)
+        return;
+    log_event(LOG_LEVEL_WARNING, "TLS handshake failed", LOG_TEXT("client", peer),
+              LOG_TEXT("reason", why));
 }
 
 /* -- the warden ------------------------------------------------------------------------------- */
@@ -70,6 +91,19 @@ static void start_listening(struct gateway *gateway) {
     warden_request(gateway->warden, &ready, sizeof ready, (struct slice){0}, NULL, NULL);
 }
 
+/* At the start they must be right; later a mistake leaves the old ones. */
+static void use_certificates(struct gateway *gateway, const struct rpc_packet *packet) {
+    struct err err;
+    if (certificates_use(gateway->server, &gateway->params, packet, &err) == 0) {
+        gateway->is_secure = true;
+    } else if (gateway->is_secure) {
+        log_event(LOG_LEVEL_ERROR, "certificates stay as they were", LOG_TEXT("reason", err.text));
+    } else {
+        fail(gateway, &err);
+        gateway->status = RPC_EXIT_CONFIG;
+    }
+}
+
 static void on_event(void *context, struct rpc_packet *packet) {
     struct gateway *gateway = context;
     struct err err;
@@ -78,12 +112,15 @@ static void on_event(void *context, struct rpc_packet *packet) {
         if (specs_add(&gateway->specs, &gateway->parameters, packet, &err) < 0)
             log_event(LOG_LEVEL_WARNING, "kernelspec left out", LOG_TEXT("reason", err.text));
         break;
+    case RPC_TLS:
+        use_certificates(gateway, packet);
+        break;
     case RPC_DATA:
         data_names_add(&gateway->data, &packet->data);
         break;
     case RPC_SPECS_END:
         specs_keep_generation(&gateway->specs, packet->specs_end.generation);
-        if (!gateway->listening)
+        if (!gateway->listening && gateway->status == 0)
             start_listening(gateway);
         break;
     case RPC_TREE_SOCKETS:
@@ -139,12 +176,21 @@ static struct http_limits limits_of(const struct params *params) {
         .ws_ping_ms = params->ws_ping_ms,
         .ws_dead_ms = params->ws_dead_ms,
         .ws_close_ms = params->ws_close_ms,
+        .tls_handshake_ms = params->tls_handshake_ms,
+        .tls_handshakes = (unsigned)params->tls_handshakes,
     };
 }
 
 static unsigned count_connections(void *context) {
     const struct gateway *gateway = context;
     return http_server_connections(gateway->server);
+}
+
+static bool admits_any_page(const struct params *params) {
+    for (size_t i = 0; i < params->allow_origin.count; i++)
+        if (strcmp(params->allow_origin.items[i], "*") == 0)
+            return true;
+    return false;
 }
 
 static void open_rooms(struct gateway *gateway) {
@@ -161,7 +207,8 @@ static void open_rooms(struct gateway *gateway) {
                                                                 .on_trouble = on_trouble});
     gateway->parameters = (struct parameters_context){&gateway->params, &gateway->data};
     gateway->auth = (struct auth){.token = slice_from_text(gateway->params.token),
-                                  .is_open = gateway->params.no_token};
+                                  .is_open = gateway->params.no_token,
+                                  .any_page = admits_any_page(&gateway->params)};
     gateway->jupyter = jupyter_create(&(struct jupyter_context){.loop = gateway->loop,
                                                                 .auth = &gateway->auth,
                                                                 .params = &gateway->params,
@@ -171,7 +218,10 @@ static void open_rooms(struct gateway *gateway) {
                                                                 .connections = count_connections,
                                                                 .connections_context = gateway});
     struct http_limits limits = limits_of(&gateway->params);
-    struct http_handler handler = {jupyter_on_request, gateway->jupyter, jupyter_on_refusal};
+    struct http_handler handler = {.on_request = jupyter_on_request,
+                                   .on_handshake_failed = on_handshake_failed,
+                                   .on_refusal = jupyter_on_refusal,
+                                   .context = gateway->jupyter};
     gateway->server = http_server_create(gateway->loop, &limits, &handler);
 }
 

@@ -87,11 +87,20 @@ static struct auth_answer refuse(struct slice path, bool is_shown) {
         401, "a token is needed: Authorization: Bearer TOKEN, ?token=TOKEN or /t/TOKEN/", path};
 }
 
+/* -- what the connection says ------------------------------------------------------------------ */
+
+/* A browser shows its certificate for every page that it runs: where pages of anybody are answered,
+ * it could be anybody who acts in its owner's name. */
+static bool is_known(const struct auth *auth, const struct http_request *request) {
+    bool is_page = http_request_header(request, "Origin").data != NULL;
+    return http_request_peer(request)->subject && !(auth->any_page && is_page);
+}
+
 struct auth_answer auth_check(const struct auth *auth, const struct http_request *request) {
     assert((auth->is_open || auth->token.size > 0) && "an empty token would let everyone in");
     struct slice token;
     struct slice path = strip_prefix(collapse(http_request_path(request)), &token);
-    if (auth->is_open)
+    if (auth->is_open || is_known(auth, request))
         return (struct auth_answer){.path = path};
     const enum finding findings[] = {check_prefix(auth, token), check_header(auth, request),
                                      check_query(auth, request)};

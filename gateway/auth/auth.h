@@ -1,9 +1,9 @@
-/* auth - may this request be answered? A token is shown in one of four forms, and one that is right
- * is enough:
- *   Authorization: token X     or Bearer X, in any letter case, with any blanks between
- *   ?token=X                   percent-encoded
- *   /t/X/api/...               a path prefix, for clients that send no headers
- * (GatewayKernelClient) An empty token counts as none: clients send "Authorization: token " and
+/* auth - may this request be answered? The connection itself may say who is there: a client
+ * certificate that was verified, or over a unix socket a user who is let in. Else a token is shown
+ * in one of four forms, and one that is right is enough: Authorization: token X     or Bearer X, in
+ * any letter case, with any blanks between ?token=X                   percent-encoded /t/X/api/...
+ * a path prefix, for clients that send no headers (GatewayKernelClient) An empty token counts as
+ * none: clients send "Authorization: token " and
  * "?token=" unasked. Sources: contract jupyter.md 1.2-1.4. */
 #pragma once
 
@@ -16,6 +16,7 @@ struct http_request;
 struct auth {
     struct slice token; /* must not be empty, unless is_open */
     bool is_open;       /* answer everyone */
+    bool any_page;      /* web pages of anybody are answered, if they show the token */
 };
 
 /* Plain words, so that every face can put them into its own form of error. */

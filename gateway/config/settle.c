@@ -69,6 +69,16 @@ static int check_data(const struct params_list *data, struct err *err) {
     return 0;
 }
 
+static int check_tls(const struct params *params, struct err *err) {
+    if (!*params->certfile && *params->keyfile)
+        return err_set(err, EINVAL, "keyfile: it needs a certfile");
+    if (!*params->certfile && *params->client_ca)
+        return err_set(err, EINVAL, "client_ca: it needs a certfile");
+    if (!*params->client_ca && params->require_client_cert)
+        return err_set(err, EINVAL, "require_client_cert: it needs a client_ca");
+    return 0;
+}
+
 int params_settle(struct params *params, struct err *err) {
     if (params->no_token && *params->token)
         return err_set(err, EINVAL, "token and no_token exclude each other");
@@ -81,5 +91,7 @@ int params_settle(struct params *params, struct err *err) {
     int r = check_data(&params->data, err);
     if (r == 0)
         r = settle_idle(params, err);
+    if (r == 0)
+        r = check_tls(params, err);
     return r < 0 ? r : settle_limits(params, err);
 }

@@ -10,8 +10,10 @@
 #include "http/outbox.h"
 #include "http/refusal.h"
 #include "http/server.h"
+#include "http/transport.h"
 
 enum connection_state {
+    STATE_HANDSHAKE, /* of TLS */
     STATE_HEAD,      /* between two requests, or in a head */
     STATE_BODY,      /* in a body */
     STATE_HANDLER,   /* the request is the handler's */
@@ -25,6 +27,9 @@ struct connection {
     struct http_server *server;
     struct list link;
     int fd;
+    struct transport transport;
+    struct http_peer peer;
+    char *peer_name; /* of a handshake; else NULL */
     struct event *readable, *writable;
     struct loop_timer *timer, *kick;
     enum connection_state state;
@@ -34,6 +39,7 @@ struct connection {
     bool broken;           /* the socket failed */
     bool finished;         /* the peer will send nothing more */
     bool close_after;      /* the answer, or the close frame */
+    bool turned_away;      /* there are too many: said once TLS is there */
     int64_t stall_ms;      /* how long the peer may take none of what waits for it */
     struct inbox inbox;
     struct outbox outbox;
@@ -41,9 +47,9 @@ struct connection {
     struct ws *ws;
 };
 
-/* Both take fd. The second tells the client that there are too many already. */
-void connection_open_take(struct http_server *server, int fd);
-void connection_turn_away_take(struct http_server *server, int fd);
+/* Takes fd. over_tcp: with TLS where the server has it. turned_away: the client is only told that
+ * there are too many. */
+void connection_open_take(struct http_server *server, int fd, bool over_tcp, bool turned_away);
 /* Ends it now, with the owners told. Never from within one of their calls. */
 void connection_destroy(struct connection *connection);
 

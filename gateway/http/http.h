@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -35,11 +36,30 @@ struct http_limits {
     int64_t ws_ping_ms;    /* a ping every so often, 0: none; a silent peer is not closed for it */
     int64_t ws_dead_ms;    /* how long nothing of what is under way may be acknowledged: dropped */
     int64_t ws_close_ms;   /* how long the peer may take to answer a close */
+    int64_t tls_handshake_ms; /* from the connection to the handshake's end: closed */
+    unsigned tls_handshakes;  /* under way at once: past it the oldest is closed */
+};
+
+/* PEM, as from files. */
+struct http_tls {
+    struct slice certificates;       /* the server's own, then its chain */
+    struct slice key;                /* .data NULL: it stands with the certificates */
+    struct slice client_authorities; /* .data NULL: clients are not asked for a certificate */
+    bool client_must;                /* who shows none is turned away */
+};
+
+/* Who is at the other end, as far as the connection itself tells. */
+struct http_peer {
+    char *subject; /* of a client certificate that was verified (RFC 2253); NULL: none */
+    bool has_user; /* over a unix socket */
+    uid_t user;
 };
 
 struct http_handler {
     /* The request is the server's; it lives until it is answered or gone. */
     void (*on_request)(void *context, struct http_request *request);
+    /* A TLS handshake came to nothing (may be NULL). peer is "HOST:PORT", why a sentence. */
+    void (*on_handshake_failed)(void *context, const char *peer, const char *why);
     void *context;
     /* The server itself is about to refuse a request whose head is whole: the owner may add headers
      * and must do nothing else. May be NULL. */
@@ -50,6 +70,10 @@ struct http_server *http_server_create(struct loop *loop, const struct http_limi
                                        const struct http_handler *handler);
 /* Takes over a bound socket and listens on it: the moment from which requests are answered. */
 int http_server_listen_take(struct http_server *server, int fd, struct err *err);
+/* From now on connections over TCP are TLS connections with these; those that are open keep theirs.
+ * -EINVAL with a sentence where they are no use, and all stays as it was. Over unix sockets there
+ * is no TLS. */
+int http_server_use_tls(struct http_server *server, const struct http_tls *tls, struct err *err);
 /* Closes the listeners and every connection (WebSockets with 1012), at once; owners are told. Not
  * to be called from within an owner's callback. */
 void http_server_destroy(struct http_server *server);
@@ -67,6 +91,8 @@ struct slice http_request_query(const struct http_request *request);
  * are joined by ", " (RFC 9110 section 5.3). */
 struct slice http_request_header(const struct http_request *request, const char *name);
 struct slice http_request_body(const struct http_request *request);
+/* Lives as long as the request. */
+const struct http_peer *http_request_peer(const struct http_request *request);
 /* True where the request asks for a WebSocket in the form of RFC 6455 section 4.2.1. */
 bool http_request_is_websocket(const struct http_request *request);
 

@@ -1,10 +1,9 @@
 #include "http/inbox.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/mem.h"
+#include "http/transport.h"
 
 enum { STEP_MIN = 16 * 1024, STEP_MAX = 1024 * 1024 };
 
@@ -30,20 +29,18 @@ static void reserve(struct inbox *inbox, size_t needed) {
     inbox->data = mem_realloc(inbox->data, inbox->capacity);
 }
 
-ssize_t inbox_receive(struct inbox *inbox, int fd, uint8_t *scratch, size_t needed) {
+ssize_t inbox_receive(struct inbox *inbox, struct transport *transport, uint8_t *scratch,
+                      size_t needed) {
     if (inbox_size(inbox) > 0) {
         reserve(inbox, needed);
     } else {
         inbox_finish(inbox);
         *inbox = (struct inbox){scratch, 0, 0, SCRATCH_SIZE, true};
     }
-    ssize_t got;
-    do
-        got = recv(fd, inbox->data + inbox->end, inbox->capacity - inbox->end, 0);
-    while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return -errno;
-    inbox->end += (size_t)got;
+    ssize_t got =
+        transport_receive(transport, inbox->data + inbox->end, inbox->capacity - inbox->end);
+    if (got > 0)
+        inbox->end += (size_t)got;
     return got;
 }
 

@@ -10,6 +10,8 @@
 
 #include "base/slice.h"
 
+struct transport;
+
 enum { SCRATCH_SIZE = 256 * 1024 };
 
 /* All zero is an empty inbox. */
@@ -21,7 +23,8 @@ struct inbox {
 
 /* Receives once. needed is how many bytes the reader will want in one piece, as far as it knows.
  * Returns the bytes received, 0 at the end of the stream, or a negative errno. */
-ssize_t inbox_receive(struct inbox *inbox, int fd, uint8_t *scratch, size_t needed);
+ssize_t inbox_receive(struct inbox *inbox, struct transport *transport, uint8_t *scratch,
+                      size_t needed);
 void inbox_consume(struct inbox *inbox, size_t size);
 /* Gives the scratch buffer back; to be called before another inbox receives. */
 void inbox_settle(struct inbox *inbox);

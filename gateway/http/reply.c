@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "http/connection.h"
 #include "http/request.h"
 
@@ -39,6 +40,23 @@ void reply_append_head(struct text *head, struct http_server *server, const stru
     if (answer->added)
         text_append_text(head, answer->added);
     text_append_text(head, "\r\n");
+}
+
+void reply_append_refusal(struct text *message, struct http_server *server,
+                          const struct refusal *refusal, const char *added, bool with_body) {
+    cleanup_text struct text body = {0}, lines = {0};
+    text_append_format(&body,
+                       "{\"reason\": \"%s\", \"message\": ", http_status_phrase(refusal->status));
+    text_append_json_string(&body, slice_from_text(refusal->message));
+    text_append_format(&body, ", \"code\": \"%s\"}\n", refusal->code);
+    text_append_format(&lines,
+                       "Connection: close\r\nContent-Type: application/json\r\n"
+                       "Content-Length: %zu\r\n%s",
+                       body.size, refusal->header ? refusal->header : "");
+    struct answer answer = {.status = refusal->status, .lines = lines.data, .added = added};
+    reply_append_head(message, server, &answer);
+    if (with_body)
+        text_append(message, text_slice(&body));
 }
 
 /* What the answer says about the connection: HTTP/1.1 stays open and 1.0 closes unless told. */

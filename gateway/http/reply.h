@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/text.h"
+#include "http/refusal.h"
 #include "http/server.h"
 
 struct answer {
@@ -13,6 +14,9 @@ struct answer {
 };
 
 void reply_append_head(struct text *head, struct http_server *server, const struct answer *answer);
+/* The whole answer to a request that is not served: JSON, and the connection closes behind it. */
+void reply_append_refusal(struct text *message, struct http_server *server,
+                          const struct refusal *refusal, const char *added, bool with_body);
 struct http_request;
 /* Tells the owner of a stream that it may go on, where it was told to wait. */
 void reply_tell_drained(struct http_request *request, size_t queued);

@@ -1,6 +1,7 @@
 #include "http/request.h"
 
 #include "base/mem.h"
+#include "http/connection.h"
 
 /* The joined values of a header that came more than once. */
 struct joined {
@@ -56,6 +57,10 @@ struct slice http_request_query(const struct http_request *request) {
 
 struct slice http_request_body(const struct http_request *request) {
     return text_slice(&request->parser.body);
+}
+
+const struct http_peer *http_request_peer(const struct http_request *request) {
+    return &request->connection->peer;
 }
 
 bool http_request_is_websocket(const struct http_request *request) {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/mem.h"
 #include "http/connection.h"
 #include "http/inbox.h"
+#include "http/tls.h"
 #include "http/ws_deflate.h"
 #include "loop/loop.h"
 
@@ -50,10 +52,8 @@ static void welcome(struct http_server *server, int fd, bool tcp) {
     static const int on = 1;
     if (tcp)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (server->open < server->limits.connections)
-        connection_open_take(server, fd);
-    else if (server->open < server->limits.connections + REFUSED_MAX)
-        connection_turn_away_take(server, fd);
+    if (server->open < server->limits.connections + REFUSED_MAX)
+        connection_open_take(server, fd, tcp, server->open >= server->limits.connections);
     else
         close(fd);
 }
@@ -121,6 +121,16 @@ struct http_server *http_server_create(struct loop *loop, const struct http_limi
     return server;
 }
 
+int http_server_use_tls(struct http_server *server, const struct http_tls *tls, struct err *err) {
+    SSL_CTX *settings;
+    int result = tls_settings_create(tls, &settings, err);
+    if (result < 0)
+        return result;
+    SSL_CTX_free(server->tls);
+    server->tls = settings;
+    return 0;
+}
+
 static void destroy_listener(struct listener *listener) {
     event_free(listener->acceptable);
     close(listener->fd);
@@ -137,6 +147,7 @@ void http_server_destroy(struct http_server *server) {
     while (!list_is_empty(&server->connections))
         connection_destroy(LIST_ENTRY(server->connections.next, struct connection, link));
     loop_timer_destroy(server->accept_again);
+    SSL_CTX_free(server->tls);
     mem_free(server->scratch);
     ws_deflate_destroy(server->deflate);
     mem_free(server);

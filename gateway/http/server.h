@@ -12,11 +12,13 @@ struct http_server {
     struct loop *loop;
     struct http_limits limits;
     struct http_handler handler;
-    struct list listeners, connections;
-    unsigned open;                   /* connections */
-    size_t bodies;                   /* bytes of requests' bodies in memory */
-    struct loop_timer *accept_again; /* after the descriptors ran out */
-    uint8_t *scratch;                /* inbox.h */
+    struct list listeners, connections; /* the latter in the order in which they came */
+    unsigned open;                      /* connections */
+    unsigned handshakes;                /* of them, those in STATE_HANDSHAKE */
+    struct ssl_ctx_st *tls;             /* NULL: plain */
+    size_t bodies;                      /* bytes of requests' bodies in memory */
+    struct loop_timer *accept_again;    /* after the descriptors ran out */
+    uint8_t *scratch;                   /* inbox.h */
     struct ws_deflate *deflate;
     time_t date_at;
     char date[DATE_SIZE]; /* as of date_at */

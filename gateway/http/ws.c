@@ -185,7 +185,7 @@ static void schedule_ping(struct ws *ws) {
 void ws_time_out(struct ws *ws) {
     if (ws->phase == PHASE_CLOSING)
         return connection_break(ws->connection);
-    if (outbox_is_unheard(&ws->connection->outbox, limits_of(ws)->ws_dead_ms))
+    if (transport_is_unheard(&ws->connection->transport, limits_of(ws)->ws_dead_ms))
         return connection_break(ws->connection);
     /* What waits already will tell whether the peer is there. */
     if (outbox_size(&ws->connection->outbox) == 0)
@@ -318,7 +318,7 @@ uint64_t ws_position(const struct ws *ws) {
 }
 
 uint64_t ws_acknowledged(const struct ws *ws) {
-    return outbox_acknowledged(&ws->connection->outbox);
+    return transport_acknowledged(&ws->connection->transport);
 }
 
 void ws_close(struct ws *ws, uint16_t code, const char *reason) {

@@ -30,6 +30,7 @@ static const struct shape shapes[] = {
     [RPC_TREE_SOCKETS] = {sizeof(struct rpc_tree_sockets), 0, 5},
     [RPC_TREE_ENDED] = {sizeof(struct rpc_tree_ended), RPC_OUTPUT_MAX, 0},
     [RPC_DATA] = {sizeof(struct rpc_data), 0, 0},
+    [RPC_TLS] = {sizeof(struct rpc_tls), 0, 3},
 };
 
 enum { BODY_MAX = offsetof(struct rpc_packet, tail_size) };
@@ -94,8 +95,11 @@ static bool is_text(const char *text, size_t size) {
     return memchr(text, 0, size) != NULL;
 }
 
-/* Texts in a body end within it. */
-static bool texts_end(const struct rpc_packet *packet) {
+/* Texts in a body end within it, and as many descriptors came as it says. */
+static bool is_whole(const struct rpc_packet *packet) {
+    if (packet->head.kind == RPC_TLS)
+        return packet->tls.has_key <= 1 && packet->tls.has_client_ca <= 1 &&
+               packet->fd_count == 1 + packet->tls.has_key + packet->tls.has_client_ca;
     if (packet->head.kind == RPC_REPLY)
         return is_text(packet->reply.err.text, sizeof packet->reply.err.text);
     if (packet->head.kind == RPC_DATA)
@@ -128,7 +132,7 @@ static int split(struct rpc_packet *packet, size_t size, struct err *err) {
     else
         in_union = packet->tail_size;
     memcpy(packet->tail, (const uint8_t *)packet + shape->body_size, in_union);
-    if (!texts_end(packet))
+    if (!is_whole(packet))
         return err_set(err, EPROTO, "packet %u is malformed", kind);
     return 0;
 }

@@ -42,6 +42,8 @@ enum rpc_kind {
     RPC_TREE_SOCKETS, /* struct rpc_tree_sockets + five O_PATH descriptors */
     RPC_TREE_ENDED,   /* struct rpc_tree_ended + tail: the last bytes of its stdout and stderr */
     RPC_DATA,         /* struct rpc_data: one data folder; at start, before the first RPC_SPEC */
+    RPC_TLS,          /* struct rpc_tls + its files: at start, before the first RPC_SPEC, and on
+                       * SIGHUP; only where there is a certfile */
 };
 
 enum rpc_tree_kind { RPC_TREE_KERNEL = 1, RPC_TREE_COMMAND, RPC_TREE_TERMINAL, RPC_TREE_FILES };
@@ -148,6 +150,12 @@ struct rpc_data {
     char name[RPC_NAME_MAX]; /* sessions find it at /data/NAME */
 };
 
+/* The files of the parameters certfile, keyfile and client_ca, open for reading, in this order. */
+struct rpc_tls {
+    struct rpc_head head;
+    uint32_t has_key, has_client_ca; /* 0 or 1 */
+};
+
 /* The sockets in the order of enum connection_port (shell, iopub, stdin, control, hb), which is the
  * order of their port numbers 1..5 in the connection file. */
 struct rpc_tree_sockets {
@@ -184,6 +192,9 @@ enum {
     RPC_FD_LISTEN = 5, /* the bound listening socket */
 };
 
+/* The gateway's exit status where what it was given cannot work: another one could not either. */
+enum { RPC_EXIT_CONFIG = 2 };
+
 /* One packet, received. */
 struct rpc_packet {
     union {
@@ -199,6 +210,7 @@ struct rpc_packet {
         struct rpc_tree_sockets tree_sockets;
         struct rpc_tree_ended tree_ended;
         struct rpc_data data;
+        struct rpc_tls tls;
     };
     size_t tail_size;
     size_t fd_count;

@@ -86,6 +86,8 @@ static int watch(struct warden *warden, struct err *err) {
 int gateway_start(struct warden *warden, struct err *err) {
     struct gateway *gateway = &warden->gateway;
     cleanup_fd int params = -1;
+    if (warden->is_announced)
+        tls_files_open_again(&warden->tls_files, &warden->params);
     int result = params_write_fd(&warden->params, &params, err);
     if (result < 0)
         return result;
@@ -116,6 +118,7 @@ int gateway_start(struct warden *warden, struct err *err) {
     gateway->kill_at_ms = gateway->start_at_ms = 0;
     result = watch(warden, err);
     data_tell(&warden->data, &gateway->outbox);
+    tls_files_tell(&warden->tls_files, &gateway->outbox);
     specs_tell(&warden->specs, &gateway->outbox);
     gateway_flush(warden);
     return result;
@@ -171,6 +174,11 @@ static void say_status(int status) {
         say("gateway ended: exit status %d", WEXITSTATUS(status));
 }
 
+/* It has said why. */
+static bool is_hopeless(int status) {
+    return WIFEXITED(status) && WEXITSTATUS(status) == RPC_EXIT_CONFIG;
+}
+
 static void on_process(struct source *source, uint32_t events) {
     (void)events;
     struct warden *warden = LIST_ENTRY(source, struct warden, gateway.process);
@@ -182,7 +190,9 @@ static void on_process(struct source *source, uint32_t events) {
     gateway->pid = 0;
     if (!warden->is_ending || status != 0)
         say_status(status);
-    if (!warden->is_ending && note_death(gateway)) {
+    if (!warden->is_ending && !warden->is_announced && is_hopeless(status)) {
+        warden_end(warden, RPC_EXIT_CONFIG);
+    } else if (!warden->is_ending && note_death(gateway)) {
         say("the gateway died too often: giving up");
         warden_end(warden, 1);
     }

@@ -9,19 +9,28 @@
 #include "base/cleanup.h"
 #include "warden/warden.h"
 
-static void print_greeting(const char *url, const char *token) {
+/* Empty where there is no path. */
+static char *name_file(const char *before, const char *path, const char *behind) {
+    return path[0] ? mem_format("%s%s%s", before, path, behind) : mem_strdup("");
+}
+
+/* A certificate of one's own making is its own authority. */
+static void print_greeting(const char *url, const char *token, const char *certfile) {
     char query[300] = "", header[300] = "", argument[300] = "";
+    cleanup_mem char *for_curl = name_file("--cacert ", certfile, " ");
+    cleanup_mem char *for_lab = name_file(" --GatewayClient.ca_certs=", certfile, "");
+    cleanup_mem char *for_python = name_file("SSL_CERT_FILE=", certfile, " ");
     if (token[0]) {
         snprintf(query, sizeof query, "/?token=%s", token);
         snprintf(header, sizeof header, "-H 'Authorization: token %s' ", token);
         snprintf(argument, sizeof argument, " --GatewayClient.auth_token=%s", token);
     }
     printf("Cellblock is at %s%s\n\n"
-           "  curl %s%s/api/kernelspecs\n"
-           "  jupyter lab --gateway-url=%s%s\n"
-           "  python3 -c \"import json, urllib.request as r; print(json.load(r.urlopen("
+           "  curl %s%s%s/api/kernelspecs\n"
+           "  jupyter lab --gateway-url=%s%s%s\n"
+           "  %spython3 -c \"import json, urllib.request as r; print(json.load(r.urlopen("
            "r.Request('%s/api/kernels', b'{}', {'Authorization': 'token %s'}))))\"\n",
-           url, query, header, url, url, argument, url, token);
+           url, query, for_curl, header, url, url, argument, for_lab, for_python, url, token);
     fflush(stdout);
 }
 
@@ -45,6 +54,7 @@ int greet(const struct warden *warden, struct err *err) {
     int result = path[0] ? write_ready_file(path, warden->url, err) : 0;
     if (result < 0)
         return err_wrap(err, "ready_file");
-    print_greeting(warden->url, warden->params.no_token ? "" : warden->params.token);
+    print_greeting(warden->url, warden->params.no_token ? "" : warden->params.token,
+                   warden->params.certfile);
     return 0;
 }

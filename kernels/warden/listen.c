@@ -13,18 +13,19 @@ static const char *reachable(const char *host) {
     return strcmp(host, "::") == 0 ? "::1" : host;
 }
 
-static char *url_of(const struct params_address *address, int fd) {
+static char *url_of(const struct params *params, int fd) {
+    const struct params_address *address = &params->listen;
     struct sockaddr_storage bound = {0};
     socklen_t size = sizeof bound;
     getsockname(fd, (struct sockaddr *)&bound, &size);
     /* The port stands at the same place in both kinds of address. */
     unsigned port = ntohs(((struct sockaddr_in *)&bound)->sin_port);
-    return mem_format(address->is_ipv6 ? "http://[%s]:%u" : "http://%s:%u",
-                      reachable(address->host), port);
+    return mem_format(address->is_ipv6 ? "%s://[%s]:%u" : "%s://%s:%u",
+                      *params->certfile ? "https" : "http", reachable(address->host), port);
 }
 
-int listen_bind(const struct params_address *address, int *ret_fd, char **ret_url,
-                struct err *err) {
+int listen_bind(const struct params *params, int *ret_fd, char **ret_url, struct err *err) {
+    const struct params_address *address = &params->listen;
     struct sockaddr_storage wanted = {0};
     socklen_t size = 0;
     params_address_socket(address, &wanted, &size);
@@ -34,7 +35,7 @@ int listen_bind(const struct params_address *address, int *ret_fd, char **ret_ur
         return err_errno(err, errno, "make the listening socket");
     if (bind(fd, (struct sockaddr *)&wanted, size) < 0)
         return err_errno(err, errno, "bind %s port %u", address->host, address->port);
-    *ret_url = url_of(address, fd);
+    *ret_url = url_of(params, fd);
     *ret_fd = take_fd(&fd);
     return 0;
 }

@@ -32,8 +32,10 @@ void warden_end(struct warden *warden, int exit_status) {
     jails_end_all(warden);
 }
 
-static void read_folders_again(struct warden *warden) {
+static void read_again(struct warden *warden) {
     data_read_again(&warden->data);
+    if (tls_files_open_again(&warden->tls_files, &warden->params))
+        tls_files_tell(&warden->tls_files, &warden->gateway.outbox);
     specs_read(&warden->specs, &warden->params);
     bound_say(&warden->specs, &warden->data, &warden->said);
     specs_tell(&warden->specs, &warden->gateway.outbox);
@@ -47,7 +49,7 @@ static void on_signal(struct source *source, uint32_t events) {
     if (read(source->fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     if (info.ssi_signo == SIGHUP)
-        read_folders_again(warden);
+        read_again(warden);
     else
         warden_end(warden, 0);
 }
@@ -96,6 +98,7 @@ static void prepare_members(struct warden *warden) {
     outbox_init(&warden->gateway.outbox);
     warden->gateway.link.fd = -1;
     warden->listen_fd = warden->init_fd = -1;
+    tls_files_init(&warden->tls_files);
     uids_init(&warden->uids, (uid_t)warden->params.uid_base + 1,
               (uint32_t)warden->params.uid_count - 1);
     if (!warden->params.no_token)
@@ -119,7 +122,9 @@ static int begin(struct warden *warden, struct err *err) {
     if (result == 0)
         result = data_read(&warden->data, &warden->params, err);
     if (result == 0)
-        result = listen_bind(&warden->params.listen, &warden->listen_fd, &warden->url, err);
+        result = tls_files_open(&warden->tls_files, &warden->params, err);
+    if (result == 0)
+        result = listen_bind(&warden->params, &warden->listen_fd, &warden->url, err);
     if (result < 0)
         return result;
     specs_read(&warden->specs, &warden->params);
@@ -156,6 +161,7 @@ static void finish(struct warden *warden) {
     specs_finish(&warden->specs);
     strings_finish(&warden->said);
     data_finish(&warden->data);
+    tls_files_finish(&warden->tls_files);
     uids_finish(&warden->uids);
     params_finish(&warden->params);
     mem_free(warden->url);

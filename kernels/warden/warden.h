@@ -14,6 +14,7 @@
 #include "warden/events.h"
 #include "warden/outbox.h"
 #include "warden/specs.h"
+#include "warden/tls_files.h"
 #include "warden/uids.h"
 
 struct gateway {
@@ -35,6 +36,7 @@ struct warden {
     struct gateway gateway;
     struct data data;
     struct specs specs;
+    struct tls_files tls_files;
     struct strings said; /* which trees are bound (bound.h) */
     struct uids uids;
     struct list jails;

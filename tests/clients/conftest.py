@@ -4,6 +4,7 @@
 import os
 
 import cellblock
+import certificates
 import kernelspecs
 import peer
 import pytest
@@ -21,6 +22,25 @@ def kernels(tmp_path_factory):
 @pytest.fixture(scope="module")
 def serve(kernels):
     with peer.KernelGateway() if PEER else cellblock.Serve(kernels=kernels) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """Signs the certificate of `secure`, and those of its clients."""
+    authority = certificates.Authority(tmp_path_factory.mktemp("certificates"))
+    authority.sign("server", "/CN=the server")
+    authority.sign("ada", "/O=Lovelace/CN=ada")
+    return authority
+
+
+@pytest.fixture(scope="module")
+def secure(kernels, authority):
+    """Like `serve`, with TLS; clients that have a certificate of the authority need no token."""
+    folder = authority.folder
+    options = (f"--certfile={folder}/server.pem", f"--keyfile={folder}/server.key")
+    options += (f"--client-ca={authority.ca}", f"--kernels={cellblock.BUILD}/kernels")
+    with cellblock.Serve(*options, kernels=kernels, trust=authority.ca) as server:
         yield server
 
 

@@ -12,6 +12,7 @@ import pathlib
 import secrets
 import shutil
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
@@ -165,6 +166,7 @@ class Serve:
     url has no trailing slash and no token; folder is private to this server. Variables of the
     tests' own environment that begin with CELLBLOCK_ do not reach it. command, when given, is what
     becomes the server in the place of the build's own program, and start_s how long it may take.
+    trust is the file by which clients know its certificate.
     """
 
     running = set()  # pids of servers that have not been stopped
@@ -177,8 +179,10 @@ class Serve:
         environment=None,
         command=None,
         start_s=START_S,
+        trust=None,
     ):
         self.token = secrets.token_hex(24) if token is None else token
+        self.trust = trust
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="test-serve-"))
         LOGS.mkdir(parents=True, exist_ok=True)
         self.log_path = LOGS / f"{self.folder.name}.log"
@@ -264,8 +268,9 @@ class Serve:
                 **(headers or {}),
             },
         )
+        context = ssl.create_default_context(cafile=self.trust) if self.trust else None
         try:
-            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            with urllib.request.urlopen(request, timeout=timeout_s, context=context) as answer:
                 status, data = answer.status, answer.read()
         except urllib.error.HTTPError as error:
             status, data = error.code, error.read()

@@ -60,6 +60,8 @@ class Channels:
         options.setdefault("header", {"Authorization": f"token {server.token}"})
         if encoding == "v1":
             options.setdefault("subprotocols", [frames.V1])
+        if trust := getattr(server, "trust", None):
+            options.setdefault("sslopt", {"ca_certs": str(trust)})
         query = f"?session_id={session_id}" if session_id else ""
         self.socket = websocket.create_connection(
             f"{server.ws_url}/api/kernels/{kernel_id}/channels{query}",

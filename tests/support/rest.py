@@ -1,6 +1,7 @@
 """rest - the REST half of a server under test: plain requests that check nothing by themselves.
 
-A server is anything with `url` and `token`. Paths are sent as they stand ("//api" stays "//api").
+A server is anything with `url` and `token`, and `trust` where it has TLS. Paths are sent as they
+stand ("//api" stays "//api").
 """
 
 import re
@@ -23,6 +24,8 @@ class Rest:
     def request(self, method, path, headers=None, **options):
         headers = {**self.headers, **(headers or {})}
         options.setdefault("timeout", PATIENCE_S)
+        if trust := getattr(self.server, "trust", None):
+            options.setdefault("verify", str(trust))
         return requests.request(method, self.server.url + path, headers=headers, **options)
 
     def get(self, path, **options):

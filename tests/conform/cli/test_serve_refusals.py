@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 import cellblock
+import certificates
 import pytest
 from cellblock import BUILD
 
@@ -170,6 +171,49 @@ def test_a_port_in_use():
 def test_an_address_that_is_not_of_this_machine():
     done = serve("--listen", "192.0.2.1:0")
     assert_refused(done, 1, "192.0.2.1", "Cannot assign requested address")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Certificates, and files that are none."""
+    authority = certificates.Authority(tmp_path)
+    authority.sign("server", "/CN=server")
+    authority.sign("other", "/CN=other")
+    (tmp_path / "empty").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("parameter", ["certfile", "keyfile", "client_ca"])
+def test_a_file_of_certificates_that_is_not_there(files, parameter):
+    given = {"certfile": files / "server.pem", "keyfile": files / "server.key"}
+    given[parameter] = files / "absent"
+    words = [f"--{name.replace('_', '-')}={path}" for name, path in given.items()]
+    done = serve("--listen=127.0.0.1:0", *words)
+    assert_refused(done, 1, f"{parameter}: open {files}/absent", "No such file or directory")
+    given[parameter] = files
+    words = [f"--{name.replace('_', '-')}={path}" for name, path in given.items()]
+    assert_refused(serve("--listen=127.0.0.1:0", *words), 1, f"{parameter}: ", "is no file")
+
+
+@pytest.mark.parametrize(
+    ("certfile", "keyfile", "client_ca", "sentence"),
+    [
+        ("empty", "server.key", None, "certfile: there is no certificate in PEM form"),
+        ("server.key", "server.key", None, "certfile: there is no certificate in PEM form"),
+        ("server.pem", None, None, "certfile: there is no private key without a passphrase"),
+        ("server.pem", "empty", None, "keyfile: there is no private key without a passphrase"),
+        ("server.pem", "other.key", None, "keyfile: the key does not belong to the certificate"),
+        ("server.pem", "server.key", "empty", "client_ca: there is no certificate in PEM form"),
+    ],
+)
+def test_certificates_that_are_no_use(files, certfile, keyfile, client_ca, sentence):
+    """The gateway finds out; it is not tried again and again."""
+    given = {"certfile": certfile, "keyfile": keyfile, "client-ca": client_ca}
+    words = [f"--{name}={files / file}" for name, file in given.items() if file]
+    done = serve("--listen=127.0.0.1:0", *words)
+    assert (done.returncode, done.out) == (2, ""), done.err
+    assert sentence in done.err, done.err
+    assert done.err.count("gateway fails") == 1 and "too often" not in done.err
 
 
 def test_a_user_who_may_not(open_folder):

@@ -18,6 +18,8 @@
  * its own; decoding is the real one. */
 struct http_request {
     const char *path, *query, *authorization; /* NULL: absent */
+    const char *origin;
+    struct http_peer peer;
 };
 
 static struct slice absent_or(const char *text) {
@@ -31,7 +33,16 @@ struct slice http_request_query(const struct http_request *request) {
     return absent_or(request->query);
 }
 struct slice http_request_header(const struct http_request *request, const char *name) {
-    return absent_or(strcasecmp(name, "authorization") == 0 ? request->authorization : NULL);
+    const struct {
+        const char *name, *value;
+    } headers[] = {{"authorization", request->authorization}, {"origin", request->origin}};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        if (strcasecmp(name, headers[i].name) == 0)
+            return absent_or(headers[i].value);
+    return absent_or(NULL);
+}
+const struct http_peer *http_request_peer(const struct http_request *request) {
+    return &request->peer;
 }
 
 static const struct {
@@ -132,11 +143,34 @@ static void tells_missing_from_wrong(void **state) {
     assert_string_equal(answer.message, "the token is wrong");
 }
 
+/* A browser shows its certificate for any page. */
+static void a_certificate_is_enough_but_not_for_pages_of_anybody(void **state) {
+    (void)state;
+    static const struct {
+        const char *origin;
+        bool any_page;
+        int status;
+    } pages[] = {{NULL, false, 0},
+                 {NULL, true, 0},
+                 {"https://lab.example", false, 0}, /* others were turned away before */
+                 {"https://evil.example", true, 401},
+                 {"", true, 401}};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        const struct auth auth = {.token = SLICE_LITERAL("s3cret"), .any_page = pages[i].any_page};
+        struct http_request request = {
+            .path = "/api", .origin = pages[i].origin, .peer.subject = "CN=ada"};
+        assert_int_equal(auth_check(&auth, &request).status, pages[i].status);
+        request.query = "token=s3cret";
+        assert_int_equal(auth_check(&auth, &request).status, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_right_token_is_enough),
         cmocka_unit_test(without_a_token_everyone_is_answered),
         cmocka_unit_test(tells_missing_from_wrong),
+        cmocka_unit_test(a_certificate_is_enough_but_not_for_pages_of_anybody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

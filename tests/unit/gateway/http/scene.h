@@ -218,7 +218,7 @@ static inline void scene_begin(struct scene *scene, const struct http_limits *li
     *scene = (struct scene){.loop = loop_create()};
     scene->descriptors = descriptors;
     scene->memory = memory;
-    const struct http_handler handler = {serve, scene};
+    const struct http_handler handler = {.on_request = serve, .context = scene};
     scene->server = http_server_create(scene->loop, limits, &handler);
     scene->guard = loop_timer_create(scene->loop, end_wait, scene);
     scene->later = loop_timer_create(scene->loop, stop_loop, scene);
