@@ -82,11 +82,12 @@ static bool take_own(struct kernel *kernel, const struct msg *msg, const struct 
     return true;
 }
 
-/* What a kernel prints while it starts. On every Jupyter server clients subscribe later and never
- * see it; the last of it is told where the kernel does not become ready. */
-static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_header *parent,
-                                  const struct msg_type *type) {
-    return kernel->life < LIFE_READY && !*parent->msg_id && type->id != MSG_TYPE_status;
+/* What a kernel prints while it starts, and that it does. On every Jupyter server clients subscribe
+ * later and never see it, so some take a parent's msg_id for granted (Kernel Gateway's and
+ * Enterprise Gateway's own tests); the last of it is told where the kernel does not become ready.
+ */
+static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_header *parent) {
+    return kernel->life < LIFE_READY && !*parent->msg_id;
 }
 
 /* Who is to hear a message that belongs to request (NULL: to none that is open). */
@@ -161,7 +162,7 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
     struct kernel *kernel = context;
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     keep_session(kernel, header->session);
-    if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent, type))
+    if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent))
         return;
     if (type->tracked || msg_type_from(slice_from_text(parent->msg_type))->tracked)
         kernel_note_activity(kernel);
