@@ -18,9 +18,14 @@ static bool is_allowed(const struct params *params, const char *name) {
     return false;
 }
 
-/* What the gateway itself says to the kernel, or what is said to the gateway. */
+/* What the gateway itself says to the kernel, what is said to the gateway, and a name that
+ * Jupyter's gateways keep for themselves: code tells by it that it runs behind one. */
 static bool is_ours(const char *name) {
-    return strcmp(name, "KERNEL_ID") == 0 || strcmp(name, "KERNEL_CELLBLOCK") == 0;
+    static const char *const names[] = {"KERNEL_ID", "KERNEL_GATEWAY", "KERNEL_CELLBLOCK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 /* POSIX.1-2017 8.1: letters, digits and underscores, not beginning with a digit. */

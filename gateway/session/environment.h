@@ -15,9 +15,9 @@ enum environment_rule {
     ENVIRONMENT_TRUST, /* the operator's: all names are allowed */
 };
 
-/* Puts the variables of env, which is {NAME: text}, over those of into. KERNEL_ID and
- * KERNEL_CELLBLOCK are left out of what is picked and refused elsewhere. KERNEL_LAUNCH_TIMEOUT may
- * be a number. -EINVAL with a sentence that begins with a JSON pointer, /env/NAME. */
+/* Puts the variables of env, which is {NAME: text}, over those of into. KERNEL_ID, KERNEL_GATEWAY
+ * and KERNEL_CELLBLOCK are left out of what is picked and refused elsewhere. KERNEL_LAUNCH_TIMEOUT
+ * may be a number. -EINVAL with a sentence that begins with a JSON pointer, /env/NAME. */
 int environment_merge(const struct params *params, const json_t *env, enum environment_rule rule,
                       json_t *into, struct err *err);
 

@@ -56,6 +56,7 @@ static void keeps_what_is_allowed(void **state) {
         {"{\"KERNEL_\":\"\"}", "KERNEL_=|"},
         {"{\"KERNEL_A\":\"a=b \\n\\u00e9\"}", "KERNEL_A=a=b \n\xc3\xa9|"},
         {"{\"KERNEL_ID\":\"theirs\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
+        {"{\"KERNEL_GATEWAY\":\"theirs\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
         {"{\"KERNEL_CELLBLOCK\":\"{}\",\"KERNEL_B\":\"2\"}", "KERNEL_B=2|"},
         {"{\"PATHS\":\"x\",\"PATH\":\"/bin\"}", "PATH=/bin|"},
         {"{\"KERNEL_V\":\"0123456789012345678901234567890123456789\"}",
