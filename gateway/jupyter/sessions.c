@@ -127,7 +127,10 @@ static struct session *create_session(struct exchange *exchange, const json_t *b
                                       const json_t *wanted, const struct session_texts *texts) {
     struct session_table *table = exchange->jupyter->sessions;
     const json_t *id = get_member(wanted, "id");
-    struct kernel_choice choice = {json_object_get(wanted, "name"), id, texts->path, refuse_name};
+    /* In the older form it says which kernel to take, never how a new one is named: whatever. */
+    const json_t *new_id = get_member(body, "path") ? id : NULL;
+    struct kernel_choice choice = {json_object_get(wanted, "name"), new_id, texts->path,
+                                   refuse_name};
     if (!session_table_make_room(table)) {
         reply_error(exchange->request, 403, "max_session_names",
                     "there are %llu sessions, which is all that max_session_names allows",
