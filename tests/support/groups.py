@@ -76,6 +76,8 @@ GROUPS = (
     Group("conform", "the parts against their contracts, one by one", pytest("conform")),
     Group("clients", "real clients, unmodified, and what they rely on", pytest("clients"),
           limit_s=1800),
+    Group("agents", "clients of agents and pipelines, unmodified, and other gateways' own tests",
+          pytest("agents", os.environ.get("TEST_AGENTS_PYTHON", sys.prefix))),
     Group("browser", "JupyterLab, unmodified, in headless Chromium",
           pytest("browser", os.environ.get("TEST_BROWSER_PYTHON", sys.prefix))),
     Group("abuse", "clients that leave, adversaries, and kernels that are hostile",
