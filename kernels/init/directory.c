@@ -3,7 +3,6 @@
  * system, the root's. */
 #include "init/directory.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,6 +12,13 @@
 static bool is_shown(void) {
     struct stat root, here;
     return stat("/", &root) == 0 && stat(".", &here) == 0 && here.st_dev != root.st_dev;
+}
+
+static bool is_below(const char *home) {
+    char here[PATH_MAX];
+    size_t size = strlen(home);
+    return getcwd(here, sizeof here) && strncmp(here, home, size) == 0 &&
+           (here[size] == '/' || here[size] == 0);
 }
 
 /* The size of path without its last part; 0 where that was all, the root too. */
@@ -27,17 +33,16 @@ static size_t cut_last(const char *path, size_t size) {
 }
 
 void directory_enter(const char *path) {
-    char part[PATH_MAX];
+    char part[PATH_MAX], home[PATH_MAX];
     size_t whole = strlen(path), size = whole;
-    int home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (home < 0 || size >= sizeof part)
+    if (size >= sizeof part || !getcwd(home, sizeof home))
         return;
     memcpy(part, path, size);
     for (; size; size = cut_last(part, size)) {
         part[size] = 0;
         if (chdir(part) < 0)
             continue;
-        if (access(".", W_OK) == 0 || (size == whole && is_shown()) || fchdir(home) < 0)
+        if ((size == whole && is_shown()) || is_below(home) || chdir(home) < 0)
             return;
     }
 }

@@ -229,13 +229,13 @@ PLACES = {
     "/proc/1/root": HOME,
     "/etc/hostname": HOME,
     "/tmp": "/tmp",
-    "/tmp//gone/deeper/": "/tmp",
+    "/tmp/gone/deeper": HOME,
     "/usr/share": "/usr/share",
     "/usr/share/gone": HOME,
     "/data/sets/below": "/data/sets/below",
     "/data/sets/gone": HOME,
     "/" + "a" * 4095: HOME,
-    "/tmp/" + "a/" * 2045: "/tmp",
+    f"{HOME}//" + "a/" * 2042: HOME,
 }
 
 

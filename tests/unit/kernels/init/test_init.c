@@ -205,8 +205,8 @@ static void starts_where_it_is_told(void **state) {
     struct {
         char *said, *entered;
     } rows[] = {
-        {"/tmp", "/tmp"}, {"/tmp/none/at//all/", "/tmp"}, {"none/at/all", here}, {".", here},
-        {"", here},       {"/dev/null", "/dev"},
+        {"/proc", "/proc"}, {"/proc/none//at/all/", here}, {"none/at/all", here}, {".", here},
+        {"", here},         {"/dev/null", here},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tree tree = tree_start_in(rows[i].said, "pwd -P | tr -d '\\n'");
