@@ -1,8 +1,8 @@
 """Idle kernels end: which, when, and what those hear of it who are there.
 
 No test here measures time. That a kernel goes on is seen by another one, the clock, which was idle
-for a shorter time and is gone: one look judges all. And where a slow machine lets a kernel go before
-the test has made of it what it is to be, the test begins again with twice the time."""
+for a shorter time and is gone: one look judges all. And where a slow machine lets a kernel go
+before the test has made of it what it is to be, the test begins again with twice the time."""
 
 import contextlib
 import json
@@ -305,7 +305,8 @@ def test_what_is_activity_by_rest(rest, looked_at, what, is_activity):
 def test_a_kernel_whose_client_left_in_the_middle_of_its_post(serve, rest):
     """It was made all the same: it is listed, and it is culled."""
     body = json.dumps({"name": "echo", "cellblock": {"idle_s": 1, "labels": {"lost": "yes"}}})
-    head = f"POST /t/{serve.token}/api/kernels HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST /t/{serve.token}/api/kernels HTTP/1.1\r\nHost: x\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     before = serve.log().count("the kernel was idle for")
     with socket.create_connection(("127.0.0.1", serve.port)) as connection:
         connection.sendall((head + body).encode())

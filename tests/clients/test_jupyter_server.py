@@ -78,7 +78,7 @@ def test_the_session_parameters_of_its_environment(serve, lab, session):
     with Channels(lab, kernel_id, session_id="lab") as channels:
         code = "import os, resource\nresource.getrlimit(resource.RLIMIT_NOFILE)[0]"
         assert channels.run(code).text == "555"
-        assert channels.run("[n for n in os.environ if 'CELLBLOCK' in n]").text == "[]"
+        assert channels.run("[n for n in os.environ if 'KERNEL_CELLBLOCK' in n]").text == "[]"
     assert Rest(serve).kernel(kernel_id)["cellblock"]["labels"] == {"owner": "lab"}
 
 

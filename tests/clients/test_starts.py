@@ -15,7 +15,10 @@ from rest import Rest, check_error
 
 CANARY, VALUE = "CELLBLOCK_TEST_CANARY", "c4n4ry"
 # What every jail sets by itself, beside KERNEL_ID.
-OF_EVERY_JAIL = {"HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "PATH"}
+OF_EVERY_JAIL = {
+    *("HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "PATH"),
+    "CELLBLOCK_MEMORY_BYTES",
+}
 
 
 @pytest.fixture(scope="module")
