@@ -116,7 +116,8 @@ class Through(Lane):
         self.buffer = b""
         head = [f"GET /api/kernels/{kernel_id}/channels?session_id=o HTTP/1.1", "Host: h"]
         head += ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
-        head += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", f"Authorization: token {server.token}"]
+        head += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
+        head += [f"Authorization: token {server.token}"]
         head += [f"Sec-WebSocket-Protocol: {frames.V1}", "", ""]
         self.socket.sendall("\r\n".join(head).encode())
         while b"\r\n\r\n" not in self.buffer:
@@ -133,7 +134,8 @@ class Through(Lane):
     def encode(segments):
         first = 8 * (len(segments) + 2)
         offsets = itertools.accumulate(map(len, segments), initial=first)
-        return struct.pack(f"<{len(segments) + 2}Q", len(segments) + 1, *offsets) + b"".join(segments)
+        table = struct.pack(f"<{len(segments) + 2}Q", len(segments) + 1, *offsets)
+        return table + b"".join(segments)
 
     def take(self, size):
         while len(self.buffer) < size:
@@ -144,7 +146,8 @@ class Through(Lane):
     def receive(self):
         first, size = self.take(2)
         if size > 125:
-            (size,) = struct.unpack("!H" if size == 126 else "!Q", self.take(2 if size == 126 else 8))
+            form = "!H" if size == 126 else "!Q"
+            (size,) = struct.unpack(form, self.take(struct.calcsize(form)))
         payload = self.take(size)
         if first & 0x0F != 2:  # a ping
             return

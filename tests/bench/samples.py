@@ -1,7 +1,14 @@
-"""samples - how long something takes, and a line of a table about it."""
+"""samples - how long something takes, a line of a table about it, and what a process holds."""
 
+import pathlib
 import statistics
 import time
+
+MEBIBYTE = 1 << 20
+
+
+def resident_bytes(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
 
 def milliseconds(run):

@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 from cellblock import Serve, cgroups, descendants, wait_until  # noqa: E402
 from channels import Channels  # noqa: E402
 from rest import Rest  # noqa: E402
-from samples import heading, line, milliseconds  # noqa: E402
+from samples import heading, line, milliseconds, resident_bytes  # noqa: E402
 
 WARM_UP = 10
 DRAIN_S = 120
@@ -33,10 +33,6 @@ def run_session(rest):
 
 def count_descriptors(pid):
     return len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def resident_bytes(pid):
-    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
 
 def count_mounts(pid):

@@ -86,6 +86,8 @@ GROUPS = (
           pytest("suites"), limit_s=2400),
     Group("bench", "measurements, in short form",
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "warm", "--samples", "30"]),
+                  ("overhead", [ROOT / "tests" / "bench" / "run", "overhead", "--samples", "1000"]),
+                  ("deaf", [ROOT / "tests" / "bench" / "run", "deaf", "--mebibytes", "200"]),
                   ("large", [ROOT / "tests" / "bench" / "run", "large", "--mebibytes", "400"]),
                   ("starts", [ROOT / "tests" / "bench" / "run", "starts", "--rounds", "20"]))),
     Group("variants", "every way to build: release, TSan, coverage", pytest("variants"),
