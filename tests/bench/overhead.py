@@ -7,6 +7,7 @@ outside of the measured time, until it has heard the other's sample to its end. 
 promised is the lowest of ROUNDS: what a neighbour on the machine adds to some rounds is not ours."""
 
 import argparse
+import functools
 import hashlib
 import hmac
 import itertools
@@ -163,7 +164,7 @@ def measure(lanes, count):
     for _ in range(count):
         for name, lane in lanes.items():
             msg_id, parts = make_request()
-            samples[name].append(milliseconds(lambda: lane.run(msg_id, parts)))
+            samples[name].append(milliseconds(functools.partial(lane.run, msg_id, parts)))
             for other in lanes.values():
                 other.hear_idle(msg_id)
     return samples
