@@ -1,7 +1,7 @@
 /* fuzz_ws_deflate - a compressed message, whatever it is, and one of ours.
- * Input: a byte for the limit, a byte for our window, then the payload of a frame. What it unpacks to
- * stays below the limit, is the same a second time (no window is kept), and comes back when we pack
- * it; the payload itself, packed as a message, comes back too. */
+ * Input: a byte for the limit, a byte for our window, then the payload of a frame. What it unpacks
+ * to stays below the limit, is the same a second time (no window is kept), and comes back when we
+ * pack it; the payload itself, packed as a message, comes back too. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>

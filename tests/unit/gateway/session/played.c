@@ -206,7 +206,8 @@ static void bind_socket(struct played *played, int port) {
     char endpoint[128];
     int none = 0;
     snprintf(endpoint, sizeof endpoint, "ipc://%s/k-%d", played->folder, port + 1);
-    void *socket = zmq_socket(played->rig->zmq_of_kernels, types[port]);
+    bool is_plain = port == CONNECTION_IOPUB && played->rig->plain_pub;
+    void *socket = zmq_socket(played->rig->zmq_of_kernels, is_plain ? ZMQ_PUB : types[port]);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &none, sizeof none);
     /* What was sent is sent on after a close, but where libzmq finds no end with a peer that left.
      */

@@ -48,6 +48,7 @@ struct rig {
     struct rpc_packet held;
     bool is_held;
     bool no_sockets;   /* trees start, and their sockets are never there */
+    bool plain_pub;    /* kernels publish by PUB, which knows no welcome (before JEP 65) */
     bool small_queues; /* kernels' sockets hold one message */
     bool mute;         /* kernels answer nothing by themselves */
     int descriptors;   /* and memory, before it began */

@@ -351,6 +351,39 @@ static void interrupts_by_message(void **state) {
     rig_end(&rig);
 }
 
+/* xeus says so where there is no parent; a guest checks what it hears in every encoding. */
+static void takes_a_parent_that_is_null(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    played_say(scene.played, MSG_IOPUB, "display_data", NULL, "null", SLICE_LITERAL("{}"));
+    UNTIL(&scene.rig, guest_count(&scene.one, "iopub display_data -") &&
+                          guest_count(&scene.two, "iopub display_data -"));
+    end(&scene);
+}
+
+/* 600 KiB are three messages, to everyone and in order. */
+static void splits_large_streams(void **state) {
+    (void)state;
+    enum { SIZE = 600 * 1024 };
+    struct scene scene;
+    begin(&scene);
+    struct asked *asked = ask(&scene, &scene.one, "execute_request", "a");
+    char *words = mem_alloc(SIZE + 1);
+    memset(words, 'w', SIZE);
+    words[SIZE] = 0;
+    played_print(scene.played, asked, words);
+    fence(&scene);
+    const char *log = guest_log(&scene.two);
+    unsigned parts = 0;
+    for (const char *at = log; (at = strstr(at, "iopub stream:w")); at++)
+        parts++;
+    assert_int_equal(parts, 3);
+    assert_int_equal(strspn(strstr(log, ":w") + 1, "w"), 256 * 1024);
+    mem_free(words);
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_to_the_asker_and_publishes_to_all),
@@ -362,6 +395,8 @@ int main(void) {
         cmocka_unit_test(leaves_kernel_info_to_the_kernel_once_the_cell_has_failed),
         cmocka_unit_test(keeps_no_kernel_info_that_is_none),
         cmocka_unit_test(says_the_truth_about_its_state),
+        cmocka_unit_test(takes_a_parent_that_is_null),
+        cmocka_unit_test(splits_large_streams),
         cmocka_unit_test(forged_answers_end_nothing),
         cmocka_unit_test(refuses_what_is_on_the_wrong_channel),
         cmocka_unit_test(interrupts_by_signal),

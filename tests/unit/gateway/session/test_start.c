@@ -21,6 +21,24 @@ static void becomes_ready_and_leaks_no_probe(void **state) {
     rig_end(&rig);
 }
 
+/* Whoever waited for an iopub_welcome would wait for ever. */
+static void becomes_ready_without_xpub(void **state) {
+    (void)state;
+    struct rig rig;
+    struct guest guest;
+    rig_begin(&rig);
+    rig.plain_pub = true;
+    struct kernel *kernel = rig_start_ready(&rig);
+    guest_attach(&guest, kernel, "");
+    guest_ask(&guest, MSG_SHELL, "execute_request", "a");
+    UNTIL(&rig, played_got(played_newest(&rig), "a"));
+    played_serve(played_newest(&rig), played_got(played_newest(&rig), "a"));
+    UNTIL(&rig, guest_count(&guest, "iopub status:idle a") &&
+                    guest_count(&guest, "shell execute_reply:ok a"));
+    guest_finish(&guest);
+    rig_end(&rig);
+}
+
 /* The environment is what the caller gave and the kernel's own id. */
 static void gives_the_kernel_its_environment(void **state) {
     (void)state;
@@ -333,6 +351,7 @@ static void ignores_events_that_fit_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(becomes_ready_and_leaks_no_probe),
+        cmocka_unit_test(becomes_ready_without_xpub),
         cmocka_unit_test(gives_the_kernel_its_environment),
         cmocka_unit_test(keeps_the_order_of_what_came_early),
         cmocka_unit_test(answers_an_early_kernel_info),
