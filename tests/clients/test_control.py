@@ -3,7 +3,6 @@ debugger, and questions to two people at once. All of it is ipykernel's own; the
 on, to the one who asked."""
 
 import itertools
-import time
 import uuid
 
 import pytest
