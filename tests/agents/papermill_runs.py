@@ -1,5 +1,5 @@
-"""papermill_runs - papermill.execute_notebook, unmodified, over GatewayKernelManager and told by its
-environment alone. In a process of its own: its gateway client reads that environment once."""
+"""papermill_runs - papermill.execute_notebook, unmodified, over GatewayKernelManager and told by
+its environment alone. In a process of its own: its gateway client reads that environment once."""
 
 import dataclasses
 import json
