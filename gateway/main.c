@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -40,6 +41,7 @@ struct gateway {
     struct parameters_context parameters; /* of params and data */
     struct specs specs;
     struct auth auth;
+    uid_t users[PARAMS_USERS_MAX];
     struct kernels *kernels;
     struct jupyter *jupyter;
     struct http_server *server;
@@ -83,9 +85,11 @@ static void fail(struct gateway *gateway, const struct err *err) {
 static void start_listening(struct gateway *gateway) {
     struct err err;
     gateway->listening = true;
-    if (http_server_listen_take(gateway->server, RPC_FD_LISTEN, &err) < 0) {
-        fail(gateway, &err);
-        return;
+    for (size_t i = 0; i < gateway->params.listen.count; i++) {
+        if (http_server_listen_take(gateway->server, RPC_FD_LISTEN + (int)i, &err) < 0) {
+            fail(gateway, &err);
+            return;
+        }
     }
     struct rpc_head ready = {.kind = RPC_READY};
     warden_request(gateway->warden, &ready, sizeof ready, (struct slice){0}, NULL, NULL);
@@ -193,6 +197,17 @@ static bool admits_any_page(const struct params *params) {
     return false;
 }
 
+static void set_up_auth(struct gateway *gateway) {
+    const struct params *params = &gateway->params;
+    gateway->auth = (struct auth){.token = slice_from_text(params->token),
+                                  .is_open = params->no_token,
+                                  .any_page = admits_any_page(params),
+                                  .users = gateway->users,
+                                  .user_count = params->socket_users.count};
+    for (size_t i = 0; i < params->socket_users.count; i++)
+        gateway->users[i] = (uid_t)strtoul(params->socket_users.items[i], NULL, 10);
+}
+
 static void open_rooms(struct gateway *gateway) {
     gateway->loop = loop_create();
     watch_signals(gateway);
@@ -206,9 +221,7 @@ static void open_rooms(struct gateway *gateway) {
                                                                 .params = &gateway->params,
                                                                 .on_trouble = on_trouble});
     gateway->parameters = (struct parameters_context){&gateway->params, &gateway->data};
-    gateway->auth = (struct auth){.token = slice_from_text(gateway->params.token),
-                                  .is_open = gateway->params.no_token,
-                                  .any_page = admits_any_page(&gateway->params)};
+    set_up_auth(gateway);
     gateway->jupyter = jupyter_create(&(struct jupyter_context){.loop = gateway->loop,
                                                                 .auth = &gateway->auth,
                                                                 .params = &gateway->params,

@@ -89,11 +89,19 @@ static struct auth_answer refuse(struct slice path, bool is_shown) {
 
 /* -- what the connection says ------------------------------------------------------------------ */
 
+static bool is_user(const struct auth *auth, const struct http_peer *peer) {
+    for (size_t i = 0; peer->has_user && i < auth->user_count; i++)
+        if (auth->users[i] == peer->user)
+            return true;
+    return false;
+}
+
 /* A browser shows its certificate for every page that it runs: where pages of anybody are answered,
  * it could be anybody who acts in its owner's name. */
 static bool is_known(const struct auth *auth, const struct http_request *request) {
     bool is_page = http_request_header(request, "Origin").data != NULL;
-    return http_request_peer(request)->subject && !(auth->any_page && is_page);
+    const struct http_peer *peer = http_request_peer(request);
+    return is_user(auth, peer) || (peer->subject && !(auth->any_page && is_page));
 }
 
 struct auth_answer auth_check(const struct auth *auth, const struct http_request *request) {

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #include "base/slice.h"
 
@@ -17,6 +19,8 @@ struct auth {
     struct slice token; /* must not be empty, unless is_open */
     bool is_open;       /* answer everyone */
     bool any_page;      /* web pages of anybody are answered, if they show the token */
+    const uid_t *users; /* who need no token over a unix socket */
+    size_t user_count;
 };
 
 /* Plain words, so that every face can put them into its own form of error. */

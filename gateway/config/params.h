@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/err.h"
 
@@ -17,11 +18,18 @@ struct params_list {
     size_t count;
 };
 
+/* One of params.listen, as a socket wants it. */
 struct params_address {
-    char host[INET6_ADDRSTRLEN]; /* numeric, IPv6 without brackets */
-    uint16_t port;               /* 0: any free one */
-    bool is_ipv6;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ipv4; /* port 0: any free one */
+        struct sockaddr_in6 ipv6;
+        struct sockaddr_un local;
+    };
+    socklen_t size;
 };
+
+#define PARAMS_UNIX "unix:" /* what the address of a unix socket begins with */
 
 /* Texts and paths are never NULL: "" where nothing was given. Paths are absolute. */
 #define PARAM_MEMBER_TEXT char *
@@ -35,7 +43,9 @@ struct params_address {
 #define PARAM_MEMBER_COUNT uint64_t
 #define PARAM_MEMBER_BYTES uint64_t
 #define PARAM_MEMBER_MILLISECONDS int64_t
-#define PARAM_MEMBER_ADDRESS struct params_address
+#define PARAM_MEMBER_MODE uint32_t
+#define PARAM_MEMBER_USERS struct params_list     /* numbers */
+#define PARAM_MEMBER_ADDRESSES struct params_list /* as params_address_print gives them */
 
 struct params {
 #define PARAM(type, name, value, minimum, maximum, doc) PARAM_MEMBER_##type name;
@@ -45,6 +55,8 @@ struct params {
 
 /* How many data folders there may be. */
 enum { PARAMS_DATA_MAX = 64 };
+/* Likewise addresses, and users without a token. */
+enum { PARAMS_LISTEN_MAX = 8, PARAMS_USERS_MAX = 64 };
 
 /* What params_load found instead of parameters. */
 enum { PARAMS_HELP = 1, PARAMS_VERSION };
@@ -69,9 +81,9 @@ int params_write_fd(const struct params *params, int *ret_fd, struct err *err);
 /* fd stays the caller's; its offset does not matter. */
 int params_read_fd(int fd, struct params *ret_params, struct err *err);
 
-/* The address as a socket wants it. */
-void params_address_socket(const struct params_address *address,
-                           struct sockaddr_storage *ret_socket, socklen_t *ret_size);
+/* HOST:PORT or unix:/path, and back (owned). */
+int params_address_read(const char *text, struct params_address *ret_address, struct err *err);
+char *params_address_print(const struct params_address *address);
 
 /* What --help shows, and docs/config.md. */
 void params_print_help(FILE *out);

@@ -69,6 +69,18 @@ static int check_data(const struct params_list *data, struct err *err) {
     return 0;
 }
 
+static int check_counts(const struct params *params, struct err *err) {
+    if (params->listen.count == 0)
+        return err_set(err, EINVAL, "listen: there is no address");
+    if (params->listen.count > PARAMS_LISTEN_MAX)
+        return err_set(err, EINVAL, "listen: %zu addresses are more than the %d there may be",
+                       params->listen.count, PARAMS_LISTEN_MAX);
+    if (params->socket_users.count > PARAMS_USERS_MAX)
+        return err_set(err, EINVAL, "socket_users: %zu are more than the %d there may be",
+                       params->socket_users.count, PARAMS_USERS_MAX);
+    return 0;
+}
+
 static int check_tls(const struct params *params, struct err *err) {
     if (!*params->certfile && *params->keyfile)
         return err_set(err, EINVAL, "keyfile: it needs a certfile");
@@ -93,5 +105,7 @@ int params_settle(struct params *params, struct err *err) {
         r = settle_idle(params, err);
     if (r == 0)
         r = check_tls(params, err);
+    if (r == 0)
+        r = check_counts(params, err);
     return r < 0 ? r : settle_limits(params, err);
 }

@@ -41,7 +41,8 @@ extern const size_t param_row_count;
 
 extern const struct param_type param_type_TEXT, param_type_SECRET, param_type_PATH,
     param_type_PATHS, param_type_NAMES, param_type_ORIGINS, param_type_FOLDERS, param_type_BOOL,
-    param_type_COUNT, param_type_BYTES, param_type_MILLISECONDS, param_type_ADDRESS;
+    param_type_COUNT, param_type_BYTES, param_type_MILLISECONDS, param_type_ADDRESSES,
+    param_type_USERS, param_type_MODE;
 
 static inline void *param_member(const struct param_row *row, struct params *params) {
     return (char *)params + row->offset;

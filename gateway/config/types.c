@@ -1,7 +1,8 @@
 /* types - how the value of each type of parameter is read, printed and ended. */
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,6 +188,28 @@ const struct param_type param_type_PATH = {.placeholder = "PATH",
                                            .print = print_text,
                                            .finish = finish_text};
 
+/* Permissions of a file, in octal. */
+static int read_mode(const struct param_row *row, const char *text, void *member, struct err *err) {
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+    (void)row;
+    if (*end || !isdigit((unsigned char)*text) || mode > 0777)
+        return err_set(err, EINVAL, "\"%.60s\" is no mode in octal digits from 0 to 777", text);
+    *(uint32_t *)member = (uint32_t)mode;
+    return 0;
+}
+
+static void print_mode(const struct param_row *row, const void *member, struct text *out) {
+    (void)row;
+    text_append_format(out, "%o", *(const uint32_t *)member);
+}
+
+const struct param_type param_type_MODE = {.placeholder = "MODE",
+                                           .kind = "a mode in octal digits",
+                                           .read = read_mode,
+                                           .print = print_mode,
+                                           .finish = finish_nothing};
+
 /* -- lists --------------------------------------------------------------------------------------
  */
 
@@ -248,6 +271,40 @@ static int make_folder(const struct param_row *row, const char *text, char **ret
     return 0;
 }
 
+/* HOST:PORT or unix:/path. */
+static int make_address(const struct param_row *row, const char *text, char **ret_address,
+                        struct err *err) {
+    struct params_address address;
+    cleanup_mem char *path = NULL;
+    cleanup_mem char *whole = NULL;
+    bool is_path = strncmp(text, PARAMS_UNIX, strlen(PARAMS_UNIX)) == 0;
+    int r = is_path ? make_absolute(row, text + strlen(PARAMS_UNIX), &path, err) : 0;
+    if (r == 0 && is_path)
+        whole = mem_format(PARAMS_UNIX "%s", path);
+    if (r == 0)
+        r = params_address_read(whole ? whole : text, &address, err);
+    if (r == 0)
+        *ret_address = params_address_print(&address);
+    return r;
+}
+
+/* A user's name or number; the number is what is kept. */
+static int make_user(const struct param_row *row, const char *text, char **ret_user,
+                     struct err *err) {
+    uint64_t number;
+    struct passwd *user;
+    (void)row;
+    if (!number_read(text, number_plain, &number)) {
+        if (!(user = getpwnam(text)))
+            return err_set(err, EINVAL, "there is no user \"%.60s\"", text);
+        number = user->pw_uid;
+    }
+    if (number >= UINT32_MAX)
+        return err_set(err, EINVAL, "\"%.60s\" is no number of a user", text);
+    *ret_user = mem_format("%" PRIu64, number);
+    return 0;
+}
+
 typedef int make_item(const struct param_row *row, const char *text, char **ret_item,
                       struct err *err);
 
@@ -301,51 +358,6 @@ static void finish_list(void *member) {
 LIST_TYPE(PATHS, ':', make_absolute, "PATHS", "paths", false)
 LIST_TYPE(NAMES, ',', make_name, "NAMES", "names", false)
 LIST_TYPE(ORIGINS, ',', make_origin, "ORIGINS", "web origins", false)
+LIST_TYPE(ADDRESSES, ',', make_address, "ADDRESSES", "addresses", false)
+LIST_TYPE(USERS, ',', make_user, "USERS", "users", false)
 LIST_TYPE(FOLDERS, ':', make_folder, "NAME=PATH", "named folders", true)
-
-/* -- address ------------------------------------------------------------------------------------
- */
-
-static bool read_host(const char *host, size_t size, struct params_address *address) {
-    bool bracketed = size >= 2 && host[0] == '[' && host[size - 1] == ']';
-    char plain[INET6_ADDRSTRLEN];
-    struct in6_addr parsed;
-    if (size - 2 * bracketed >= sizeof plain)
-        return false;
-    snprintf(plain, sizeof plain, "%.*s", (int)(size - 2 * bracketed), host + bracketed);
-    if (!bracketed && strcmp(plain, "localhost") == 0)
-        strcpy(plain, "127.0.0.1");
-    address->is_ipv6 = bracketed;
-    strcpy(address->host, plain);
-    return inet_pton(bracketed ? AF_INET6 : AF_INET, plain, &parsed) == 1;
-}
-
-static int read_address(const struct param_row *row, const char *text, void *member,
-                        struct err *err) {
-    (void)row;
-    const char *colon = strrchr(text, ':');
-    struct params_address address = {0};
-    uint64_t port;
-    if (!colon || !read_host(text, (size_t)(colon - text), &address))
-        return err_set(err, EINVAL,
-                       "\"%.60s\" is not HOST:PORT with a numeric host (IPv6 in brackets) or "
-                       "localhost",
-                       text);
-    if (!number_read(colon + 1, number_plain, &port) || port > UINT16_MAX)
-        return err_set(err, EINVAL, "\"%.60s\" is not a port from 0 to 65535", colon + 1);
-    address.port = (uint16_t)port;
-    *(struct params_address *)member = address;
-    return 0;
-}
-
-static void print_address(const struct param_row *row, const void *member, struct text *out) {
-    (void)row;
-    const struct params_address *address = member;
-    text_append_format(out, address->is_ipv6 ? "[%s]:%u" : "%s:%u", address->host, address->port);
-}
-
-const struct param_type param_type_ADDRESS = {.placeholder = "HOST:PORT",
-                                              .kind = "an address",
-                                              .read = read_address,
-                                              .print = print_address,
-                                              .finish = finish_nothing};

@@ -341,6 +341,7 @@ void connection_open_take(struct http_server *server, int fd, bool over_tcp, boo
     struct connection *connection = create(server, fd);
     connection->turned_away = turned_away;
     enter(connection);
+    connection->transport.is_local = !over_tcp;
     if (!over_tcp)
         read_peer(fd, &connection->peer);
     if (over_tcp && server->tls)

@@ -5,15 +5,37 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "http/plain.h"
 #include "http/tls.h"
 
+/* Of what the socket has taken; counts our FIN too. */
+static uint64_t unacknowledged(const struct transport *transport) {
+    int bytes;
+    int result = ioctl(transport->fd, SIOCOUTQ, &bytes);
+    assert(result == 0);
+    return (uint64_t)bytes;
+}
+
+/* The peer's end frees what it has not read, and then nothing is under way any more. */
+static uint64_t read_by_neighbour(struct transport *transport) {
+    uint64_t left = unacknowledged(transport);
+    struct pollfd end = {.fd = transport->fd};
+    poll(&end, 1, 0);
+    transport->is_reset |= (end.revents & POLLERR) != 0;
+    if (!transport->is_reset && left <= transport->taken)
+        transport->known = transport->taken - left;
+    return transport->known;
+}
+
 ssize_t transport_receive(struct transport *transport, void *buffer, size_t size) {
-    return transport->tls ? tls_receive(transport->tls, buffer, size)
-                          : plain_receive(transport->fd, buffer, size);
+    ssize_t got = transport->tls ? tls_receive(transport->tls, buffer, size)
+                                 : plain_receive(transport->fd, buffer, size);
+    transport->is_reset |= got < 0 && got != -EAGAIN;
+    return got;
 }
 
 bool transport_has_unread(const struct transport *transport) {
@@ -25,10 +47,13 @@ ssize_t transport_discard(struct transport *transport, void *scratch, size_t siz
 }
 
 ssize_t transport_send(struct transport *transport, const struct iovec *iovecs, size_t count) {
+    if (transport->is_local)
+        read_by_neighbour(transport);
     ssize_t sent = transport->tls ? tls_send(transport->tls, iovecs, count)
                                   : plain_send(transport->fd, iovecs, count);
     if (sent > 0)
         transport->taken += (size_t)sent;
+    transport->is_reset |= sent < 0;
     return sent;
 }
 
@@ -45,15 +70,13 @@ void transport_end(struct transport *transport) {
         tls_end(transport->tls);
 }
 
-uint64_t transport_acknowledged(const struct transport *transport) {
-    int unacknowledged; /* counts our FIN too */
-    int result = ioctl(transport->fd, SIOCOUTQ, &unacknowledged);
-    assert(result == 0);
+uint64_t transport_acknowledged(struct transport *transport) {
+    if (transport->is_local)
+        return read_by_neighbour(transport);
+    uint64_t left = unacknowledged(transport);
     if (transport->tls)
-        return tls_acknowledged(transport->tls, (uint64_t)unacknowledged);
-    if ((uint64_t)unacknowledged > transport->taken)
-        return 0;
-    return transport->taken - (uint64_t)unacknowledged;
+        return tls_acknowledged(transport->tls, left);
+    return left > transport->taken ? 0 : transport->taken - left;
 }
 
 bool transport_is_unheard(const struct transport *transport, int64_t for_ms) {

@@ -15,6 +15,9 @@ struct transport {
     int fd;          /* borrowed */
     struct tls *tls; /* NULL: plain; owned by the connection */
     uint64_t taken;  /* bytes that transport_send has taken */
+    bool is_local;   /* a unix socket, */
+    bool is_reset;   /* whose peer left without reading all */
+    uint64_t known;  /* what it had read when that was last asked for */
 };
 
 /* Bytes received, 0 at the end of the stream, -EAGAIN, or another negative errno; -EPROTO where the
@@ -33,8 +36,9 @@ int transport_flush(struct transport *transport);
 void transport_end(struct transport *transport);
 /* How many of the bytes taken the peer's TCP has acknowledged. The system still knows it when the
  * connection was reset, timed out or half closed (seen), but not once fd is closed. Over a unix
- * socket it is what the peer has read, or less. */
-uint64_t transport_acknowledged(const struct transport *transport);
+ * socket it is what the peer has read; where that left without reading all, the system forgets it,
+ * and the answer is what was so at the last send or question (unix(7) lacks this; seen). */
+uint64_t transport_acknowledged(struct transport *transport);
 /* Whether bytes are under way of which nothing at all was acknowledged for so long. A peer that
  * reads nothing acknowledges all the same (tcp(7): TCP_INFO). */
 bool transport_is_unheard(const struct transport *transport, int64_t for_ms);

@@ -1,5 +1,6 @@
 /* descriptors - /dev/null as 0 to 2, what the plan keeps behind them, nothing else. What the
  * other steps opened goes with it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -7,11 +8,12 @@
 
 #include "jail/steps.h"
 
-enum { FIRST_KEPT = 3, KEPT_MAX = 4, OUT_OF_THE_WAY = 16 };
+enum { FIRST_KEPT = 3, KEPT_MAX = 16, OUT_OF_THE_WAY = 32 };
 
 /* dup2 onto 3, 4, ... must not end a descriptor that is still to be moved: all go high first. */
 static int place(const int *fds, size_t count, int first, struct err *err) {
     int high[KEPT_MAX];
+    assert(count <= KEPT_MAX);
     for (size_t i = 0; i < count; i++) {
         high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
         if (high[i] < 0)

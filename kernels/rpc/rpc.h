@@ -189,7 +189,7 @@ static inline int rpc_tcp_port(uint64_t tree, int index) {
 enum {
     RPC_FD_WARDEN = 3, /* the socket of this contract */
     RPC_FD_PARAMS = 4, /* sealed memfd: every parameter, resolved (config/params.h) */
-    RPC_FD_LISTEN = 5, /* the bound listening socket */
+    RPC_FD_LISTEN = 5, /* the first of the bound sockets, in the order of the parameter listen */
 };
 
 /* The gateway's exit status where what it was given cannot work: another one could not either. */

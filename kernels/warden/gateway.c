@@ -50,7 +50,7 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-enum { FD_PROGRAM = RPC_FD_LISTEN + 1 };
+enum { FDS_MAX = RPC_FD_LISTEN + PARAMS_LISTEN_MAX + 1 };
 
 /* In the child: only returns on failure. */
 static int become(const struct warden *warden, int link, int params, char *const *environment,
@@ -60,17 +60,22 @@ static int become(const struct warden *warden, int link, int params, char *const
     reset_signals();
     int program = -1;
     int result = own_program_open("cellblock-gateway", &program, err);
-    const int fds[] = {link, params, warden->listen_fd, program};
+    int fds[FDS_MAX] = {link, params};
+    size_t count = RPC_FD_LISTEN - RPC_FD_WARDEN;
+    for (size_t i = 0; i < warden->listeners.count; i++)
+        fds[count++] = warden->listeners.items[i].fd;
+    fds[count] = program;
     if (result == 0)
-        result = jail_place_descriptors(fds, sizeof fds / sizeof fds[0], STDERR_FILENO, err);
+        result = jail_place_descriptors(fds, count + 1, STDERR_FILENO, err);
     if (result == 0)
         result = jail_drop_privileges((uid_t)warden->params.uid_base,
                                       (gid_t)warden->params.uid_base, err);
     if (result < 0)
         return result;
-    fcntl(FD_PROGRAM, F_SETFD, FD_CLOEXEC);
+    program = RPC_FD_WARDEN + (int)count;
+    fcntl(program, F_SETFD, FD_CLOEXEC);
     char *const argv[] = {"cellblock-gateway", NULL};
-    execveat(FD_PROGRAM, "", argv, environment, AT_EMPTY_PATH);
+    execveat(program, "", argv, environment, AT_EMPTY_PATH);
     return err_errno(err, errno, "run cellblock-gateway");
 }
 

@@ -31,17 +31,37 @@ static void print_greeting(const char *url, const char *token, const char *certf
            "  %spython3 -c \"import json, urllib.request as r; print(json.load(r.urlopen("
            "r.Request('%s/api/kernels', b'{}', {'Authorization': 'token %s'}))))\"\n",
            url, query, for_curl, header, url, url, argument, for_lab, for_python, url, token);
+}
+
+static void print_unix_greeting(const char *path, const char *token) {
+    printf("Cellblock is at %s\n\n  curl --unix-socket %s ", path, path);
+    if (token[0])
+        printf("-H 'Authorization: token %s' ", token);
+    printf("http://localhost/api/kernelspecs\n");
+}
+
+/* One is enough; over TCP there is more to say. */
+static void print_greetings(const struct warden *warden) {
+    const struct listener *listener = warden->listeners.items, *first = NULL;
+    const char *token = warden->params.no_token ? "" : warden->params.token;
+    for (size_t i = warden->listeners.count; i-- > 0;)
+        if (!listener[i].path)
+            first = &listener[i];
+    if (first)
+        print_greeting(first->url, token, warden->params.certfile);
+    for (size_t i = 0; i < warden->listeners.count; i++)
+        if (listener[i].path)
+            print_unix_greeting(listener[i].path, token);
     fflush(stdout);
 }
 
 /* The name appears with its content or not at all. */
-static int write_ready_file(const char *path, const char *url, struct err *err) {
+static int write_ready_file(const char *path, struct slice lines, struct err *err) {
     cleanup_mem char *draft = mem_format("%s.%d", path, (int)getpid());
-    cleanup_mem char *line = mem_format("%s\n", url);
     cleanup_fd int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_errno(err, errno, "create %s", draft);
-    if (write(fd, line, strlen(line)) != (ssize_t)strlen(line) || rename(draft, path) < 0) {
+    if (write(fd, lines.data, lines.size) != (ssize_t)lines.size || rename(draft, path) < 0) {
         int code = errno;
         unlink(draft);
         return err_errno(err, code, "write %s", path);
@@ -51,10 +71,12 @@ static int write_ready_file(const char *path, const char *url, struct err *err) 
 
 int greet(const struct warden *warden, struct err *err) {
     const char *path = warden->params.ready_file;
-    int result = path[0] ? write_ready_file(path, warden->url, err) : 0;
+    cleanup_text struct text urls = {0};
+    for (size_t i = 0; i < warden->listeners.count; i++)
+        text_append_format(&urls, "%s\n", warden->listeners.items[i].url);
+    int result = path[0] ? write_ready_file(path, text_slice(&urls), err) : 0;
     if (result < 0)
         return err_wrap(err, "ready_file");
-    print_greeting(warden->url, warden->params.no_token ? "" : warden->params.token,
-                   warden->params.certfile);
+    print_greetings(warden);
     return 0;
 }

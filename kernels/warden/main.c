@@ -97,7 +97,7 @@ static void prepare_members(struct warden *warden) {
     list_init(&warden->jails);
     outbox_init(&warden->gateway.outbox);
     warden->gateway.link.fd = -1;
-    warden->listen_fd = warden->init_fd = -1;
+    warden->init_fd = -1;
     tls_files_init(&warden->tls_files);
     uids_init(&warden->uids, (uid_t)warden->params.uid_base + 1,
               (uint32_t)warden->params.uid_count - 1);
@@ -124,7 +124,7 @@ static int begin(struct warden *warden, struct err *err) {
     if (result == 0)
         result = tls_files_open(&warden->tls_files, &warden->params, err);
     if (result == 0)
-        result = listen_bind(&warden->params, &warden->listen_fd, &warden->url, err);
+        result = listeners_bind(&warden->listeners, &warden->params, err);
     if (result < 0)
         return result;
     specs_read(&warden->specs, &warden->params);
@@ -152,10 +152,11 @@ static void run(struct warden *warden) {
 static void finish(struct warden *warden) {
     if (warden->is_announced && warden->params.ready_file[0])
         unlink(warden->params.ready_file);
-    const int fds[] = {warden->listen_fd, warden->init_fd, warden->signals.fd, warden->folders.fd};
+    const int fds[] = {warden->init_fd, warden->signals.fd, warden->folders.fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         if (fds[i] > STDERR_FILENO)
             close(fds[i]);
+    listeners_finish(&warden->listeners);
     jail_prepared_destroy(warden->prepared);
     outbox_finish(&warden->gateway.outbox);
     specs_finish(&warden->specs);
@@ -164,7 +165,6 @@ static void finish(struct warden *warden) {
     tls_files_finish(&warden->tls_files);
     uids_finish(&warden->uids);
     params_finish(&warden->params);
-    mem_free(warden->url);
     events_finish(&warden->events);
 }
 

@@ -12,6 +12,7 @@
 #include "rpc/rpc.h"
 #include "warden/data.h"
 #include "warden/events.h"
+#include "warden/listen.h"
 #include "warden/outbox.h"
 #include "warden/specs.h"
 #include "warden/tls_files.h"
@@ -41,10 +42,9 @@ struct warden {
     struct uids uids;
     struct list jails;
     size_t jail_count; /* of those that are not ending */
-    int listen_fd;
+    struct listeners listeners;
     int init_fd; /* pid 1's program, sealed */
     struct jail_prepared *prepared;
-    char *url;
     bool is_announced; /* the ready file is written */
     bool is_ending;
     int exit_status;

@@ -58,7 +58,9 @@ def curl(server, *words, scheme="https"):
 
 def await_log(server, *words):
     def is_there():
-        return any(all(word in line for word in words) for line in server.log().splitlines())
+        return any(
+            all(word in line for word in words) for line in server.log().splitlines()
+        )
 
     wait_until(is_there, PATIENCE_S, f"a line of the log with {words}")
 
@@ -72,9 +74,16 @@ def test_curl(secure, authority):
     assert json.loads(done.stdout)["code"] == "unauthorized", done
     done = curl(secure, *trust, "-H", f"Authorization: token {secure.token}")
     assert isinstance(json.loads(done.stdout), list)
-    ada = ("--cert", authority.folder / "ada.pem", "--key", authority.folder / "ada.key")
+    ada = (
+        "--cert",
+        authority.folder / "ada.pem",
+        "--key",
+        authority.folder / "ada.key",
+    )
     assert isinstance(json.loads(curl(secure, *trust, *ada).stdout), list)
-    assert curl(secure).returncode == 60, "a certificate of an authority that nobody knows"
+    assert curl(secure).returncode == 60, (
+        "a certificate of an authority that nobody knows"
+    )
     await_log(secure, "TLS handshake failed", "127.0.0.1:", "unknown ca")
 
 
@@ -84,7 +93,9 @@ def test_requests_and_websocket_client(secure):
     kernel_id = rest.start_kernel(name="echo")
     with Channels(secure, kernel_id) as channels:
         assert channels.run("6").text == "6"
-        assert channels.run("lines 2000").text == "".join(f"line {n}\n" for n in range(1, 2001))
+        assert channels.run("lines 2000").text == "".join(
+            f"line {n}\n" for n in range(1, 2001)
+        )
         assert len(channels.run("bytes 10000000").text) == 10_000_000
         assert channels.run(f"print {'y' * 5_000_000}").text == "y" * 5_000_000 + "\n"
         channels.socket.ping("are you there")
@@ -120,7 +131,9 @@ def test_jupyter_server_with_a_client_certificate(secure, authority, tmp_path):
         kernel_id = rest.start_kernel()
         with Channels(lab, kernel_id, session_id="lab") as channels:
             assert channels.run("6 * 7").text == "42"
-        assert rest.post(f"/api/kernels/{kernel_id}/restart", data="{}").status_code == 200
+        assert (
+            rest.post(f"/api/kernels/{kernel_id}/restart", data="{}").status_code == 200
+        )
         rest.end_kernel(kernel_id)
 
 
@@ -178,7 +191,9 @@ def test_a_frame_is_a_record(secure):
     while sum(b'"idle"' in one for one in read) < len(answers):
         read.append(raw.receive())
     assert len(read) >= frames, "every read of the client's TLS is a whole frame"
-    assert all(one[:1] in (b"\x81", b"\x89") for one in read), "and begins with its header"
+    assert all(one[:1] in (b"\x81", b"\x89") for one in read), (
+        "and begins with its header"
+    )
     assert raw.records.count - before <= len(read)
     raw.link.close()
     rest.end_kernel(kernel_id)
@@ -212,7 +227,10 @@ def test_versions_and_protocols(secure):
     made = context(secure)
     made.set_alpn_protocols(["h2", "http/1.1"])
     with shake_hands(secure, made) as link:
-        assert (link.version(), link.selected_alpn_protocol()) == ("TLSv1.3", "http/1.1")
+        assert (link.version(), link.selected_alpn_protocol()) == (
+            "TLSv1.3",
+            "http/1.1",
+        )
     made.maximum_version = ssl.TLSVersion.TLSv1_2
     with shake_hands(secure, made) as link:
         assert link.version() == "TLSv1.2"
@@ -259,7 +277,9 @@ def test_a_new_handshake_within_the_connection(secure, letter, said):
 def test_client_certificates(secure, authority, tmp_path):
     assert get(secure, context(secure)) == 401
     assert get(secure, context(secure, authority.folder / "ada.pem")) == 200
-    stranger, _ = certificates.Authority(tmp_path, "nobody").sign("ada", "/O=Lovelace/CN=ada")
+    stranger, _ = certificates.Authority(tmp_path, "nobody").sign(
+        "ada", "/O=Lovelace/CN=ada"
+    )
     with pytest.raises(ssl.SSLError, match="UNKNOWN_CA"):
         get(secure, context(secure, stranger))
     await_log(secure, "TLS handshake failed", "certificate verify failed: ")
@@ -292,7 +312,9 @@ def test_the_wrong_scheme(serve, secure):
 def begin_handshake(server):
     """A connection on which the server has answered the first word."""
     outgoing, link = ssl.MemoryBIO(), connect(server)
-    made = context(server).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+    made = context(server).wrap_bio(
+        ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1"
+    )
     with contextlib.suppress(ssl.SSLWantReadError):
         made.do_handshake()
     link.sendall(outgoing.read())
@@ -331,7 +353,9 @@ def test_too_many_connections(start_serve, authority):
     with shake_hands(server, context(server)) as first:
         first.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b" 200 " in first.recv(4096)
-        assert check_error(Rest(server).get("/api"), 503)["code"] == "too_many_connections"
+        assert (
+            check_error(Rest(server).get("/api"), 503)["code"] == "too_many_connections"
+        )
 
 
 def kill_gateway(server):
@@ -365,7 +389,9 @@ def test_new_certificates(start_serve, authority, tmp_path):
         channels.run("before")
         (tmp_path / "server.key").write_text("no key at all")
         server.process.send_signal(signal.SIGHUP)
-        await_log(server, "certificates stay as they were", "keyfile: there is no private key")
+        await_log(
+            server, "certificates stay as they were", "keyfile: there is no private key"
+        )
         (tmp_path / "server.key").unlink()
         server.process.send_signal(signal.SIGHUP)
         await_log(server, "certificates stay as they were", "keyfile: open")

@@ -65,7 +65,7 @@ def test_help_is_the_table_of_parameters():
     assert (done.returncode, done.err) == (0, "")
     assert done.out.startswith("usage: cellblock serve")
     for flag in (
-        "--listen HOST:PORT",
+        "--listen ADDRESSES",
         "--max-kernels N",
         "--no-token ",
         "--ws-ping-ms TIME",

@@ -64,7 +64,7 @@ static void load(struct call *call) {
     if (result != 0)
         return;
     check_ranges(&params);
-    fuzz_check_address(&params.listen);
+    fuzz_check_addresses(&params.listen);
     fuzz_check_handover(&params);
     bool is_made = params_make_token(&params);
     assert(params.no_token ? !is_made : strlen(params.token) > 0);

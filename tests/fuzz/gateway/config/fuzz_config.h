@@ -50,13 +50,13 @@ static inline void fuzz_check_handover(const struct params *params) {
     params_finish(&again);
 }
 
-static inline void fuzz_check_address(const struct params_address *address) {
-    struct sockaddr_storage socket;
-    socklen_t size;
-    params_address_socket(address, &socket, &size);
-    const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)&socket;
-    const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)&socket;
-    assert(socket.ss_family == (address->is_ipv6 ? AF_INET6 : AF_INET));
-    assert(size == (address->is_ipv6 ? sizeof *ipv6 : sizeof *ipv4));
-    assert(ntohs(address->is_ipv6 ? ipv6->sin6_port : ipv4->sin_port) == address->port);
+static inline void fuzz_check_addresses(const struct params_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        struct params_address address;
+        struct err err;
+        assert(params_address_read(list->items[i], &address, &err) == 0);
+        char *printed = params_address_print(&address);
+        assert(strcmp(printed, list->items[i]) == 0);
+        mem_free(printed);
+    }
 }

@@ -30,7 +30,7 @@ static void hand_over(struct slice records) {
     assert(result == 0 || (result < 0 && err.code == -result && err.text[0]));
     if (result < 0)
         return;
-    fuzz_check_address(&params.listen);
+    fuzz_check_addresses(&params.listen);
     fuzz_check_handover(&params);
     params_finish(&params);
 }

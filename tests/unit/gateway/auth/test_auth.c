@@ -165,11 +165,29 @@ static void a_certificate_is_enough_but_not_for_pages_of_anybody(void **state) {
     }
 }
 
+static void some_users_need_none_over_a_unix_socket(void **state) {
+    (void)state;
+    static const uid_t users[] = {0, 1000};
+    const struct auth auth = {.token = SLICE_LITERAL("s3cret"), .users = users, .user_count = 2};
+    static const struct {
+        struct http_peer peer;
+        int status;
+    } peers[] = {{{.has_user = true, .user = 1000}, 0},
+                 {{.has_user = true, .user = 0}, 0},
+                 {{.has_user = true, .user = 1001}, 401},
+                 {{.has_user = false, .user = 0}, 401}};
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++) {
+        struct http_request request = {.path = "/api", .peer = peers[i].peer};
+        assert_int_equal(auth_check(&auth, &request).status, peers[i].status);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_right_token_is_enough),
         cmocka_unit_test(without_a_token_everyone_is_answered),
         cmocka_unit_test(tells_missing_from_wrong),
+        cmocka_unit_test(some_users_need_none_over_a_unix_socket),
         cmocka_unit_test(a_certificate_is_enough_but_not_for_pages_of_anybody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,10 +42,16 @@ static void assert_same(const struct params *a, const struct params *b) {
 
 static void every_value_crosses(void **state) {
     (void)state;
-    char *argv[] = {
-        "serve",           "--token=se=cr.et",       "--listen=[::1]:0",        "--kernels=/a b:/c",
-        "--kernels=/d",    "--allowed-envs=A,B",     "--memory-bytes=68157441", "--grace-ms=0",
-        "--allow-origin=", "--ready-file=/tmp/x = y"};
+    char *argv[] = {"serve",
+                    "--token=se=cr.et",
+                    "--listen=[::1]:0,unix:/a b",
+                    "--kernels=/a b:/c",
+                    "--kernels=/d",
+                    "--allowed-envs=A,B",
+                    "--memory-bytes=68157441",
+                    "--grace-ms=0",
+                    "--allow-origin=",
+                    "--ready-file=/tmp/x = y"};
     struct params params, read;
     struct err err = {0};
     int fd;
@@ -57,7 +63,8 @@ static void every_value_crosses(void **state) {
     assert_int_equal(read.memory_bytes, 68157441);
     assert_int_equal(read.kernels.count, 3);
     assert_string_equal(read.kernels.items[0], "/a b");
-    assert_true(read.listen.is_ipv6);
+    assert_int_equal(read.listen.count, 2);
+    assert_string_equal(read.listen.items[1], "unix:/a b");
     params_finish(&read);
     params_finish(&params);
     close(fd);
@@ -113,7 +120,7 @@ static void refuses_a_memfd_that_is_none(void **state) {
         const char *sentence;
     } rows[] = {
         {"", 0, "listen is missing"},
-        {"listen=127.0.0.1:1", 18, "token is missing"},
+        {"listen=127.0.0.1:1", 18, "socket_mode is missing"},
         {"max_kernels=0", 14, "max_kernels: \"0\" is not a number"},
         {"nothing=0", 10, "none called nothing"},
         {"listen", 7, "\"listen\" is no record"},
@@ -137,24 +144,24 @@ static void refuses_a_memfd_that_is_none(void **state) {
 
 static void addresses_become_sockets(void **state) {
     (void)state;
-    char *first[] = {"serve", "--listen=localhost:80"}, *second[] = {"serve", "--listen=[::1]:81"};
+    char *argv[] = {"serve", "--listen=localhost:80", "--listen=[::1]:81,unix:/run/x"};
     struct params params;
-    struct sockaddr_storage address;
-    socklen_t size;
-    load(2, first, &params);
-    params_address_socket(&params.listen, &address, &size);
-    struct sockaddr_in *ipv4 = (struct sockaddr_in *)&address;
-    assert_int_equal(size, sizeof *ipv4);
-    assert_int_equal(ipv4->sin_family, AF_INET);
-    assert_int_equal(ntohs(ipv4->sin_port), 80);
-    assert_int_equal(ntohl(ipv4->sin_addr.s_addr), INADDR_LOOPBACK);
-    params_finish(&params);
-    load(2, second, &params);
-    params_address_socket(&params.listen, &address, &size);
-    struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)&address;
-    assert_int_equal(size, sizeof *ipv6);
-    assert_int_equal(ntohs(ipv6->sin6_port), 81);
-    assert_memory_equal(&ipv6->sin6_addr, &in6addr_loopback, sizeof in6addr_loopback);
+    struct params_address address;
+    struct err err;
+    load(3, argv, &params);
+    assert_int_equal(params.listen.count, 3);
+    assert_int_equal(params_address_read(params.listen.items[0], &address, &err), 0);
+    assert_int_equal(address.size, sizeof address.ipv4);
+    assert_int_equal(address.any.sa_family, AF_INET);
+    assert_int_equal(ntohs(address.ipv4.sin_port), 80);
+    assert_int_equal(ntohl(address.ipv4.sin_addr.s_addr), INADDR_LOOPBACK);
+    assert_int_equal(params_address_read(params.listen.items[1], &address, &err), 0);
+    assert_int_equal(address.size, sizeof address.ipv6);
+    assert_int_equal(ntohs(address.ipv6.sin6_port), 81);
+    assert_memory_equal(&address.ipv6.sin6_addr, &in6addr_loopback, sizeof in6addr_loopback);
+    assert_int_equal(params_address_read(params.listen.items[2], &address, &err), 0);
+    assert_int_equal(address.any.sa_family, AF_UNIX);
+    assert_string_equal(address.local.sun_path, "/run/x");
     params_finish(&params);
 }
 

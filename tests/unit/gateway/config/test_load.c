@@ -57,8 +57,10 @@ static void knows_its_defaults(void **state) {
     struct params params;
     struct err err;
     assert_int_equal(load(&(struct input){0}, &params, &err), 0);
-    assert_string_equal(params.listen.host, "127.0.0.1");
-    assert_int_equal(params.listen.port, 8888);
+    assert_int_equal(params.listen.count, 1);
+    assert_string_equal(params.listen.items[0], "127.0.0.1:8888");
+    assert_int_equal(params.socket_mode, 0660);
+    assert_int_equal(params.socket_users.count, 0);
     assert_string_equal(params.token, "");
     assert_string_equal(params.config, "");
     assert_false(params.no_token);
@@ -252,6 +254,18 @@ static const struct {
     {{.flags = {"--listen=8888"}}, "\"8888\" is not HOST:PORT"},
     {{.flags = {"--listen=example.org:80"}}, "is not HOST:PORT with a numeric host"},
     {{.flags = {"--listen=::1:80"}}, "IPv6 in brackets"},
+    {{.flags = {"--listen="}}, "listen: there is no address"},
+    {{.flags = {"--listen=[::1]:1,:2"}}, "\":2\" is not HOST:PORT"},
+    {{.flags = {"--listen=127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:4,127.0.0.1:5,"
+                "127.0.0.1:6,127.0.0.1:7,127.0.0.1:8,127.0.0.1:9"}},
+     "9 addresses are more than the 8"},
+    {{.flags = {"--socket-mode=680"}}, "\"680\" is no mode in octal digits"},
+    {{.flags = {"--socket-mode=1777"}}, "is no mode in octal digits from 0 to 777"},
+    {{.flags = {"--socket-users=nobody-at-all"}}, "there is no user \"nobody-at-all\""},
+    {{.flags = {"--socket-users=4294967295"}}, "is no number of a user"},
+    {{.flags = {"--keyfile=/k"}}, "keyfile: it needs a certfile"},
+    {{.flags = {"--client-ca=/k"}}, "client_ca: it needs a certfile"},
+    {{.flags = {"--certfile=/k", "--require-client-cert"}}, "it needs a client_ca"},
     {{.flags = {"--listen=[::1:80"}}, "is not HOST:PORT"},
     {{.flags = {"--listen=[127.0.0.1]:80"}}, "is not HOST:PORT"},
     {{.flags = {"--listen=127.0.0.1:65536"}}, "\"65536\" is not a port from 0 to 65535"},
