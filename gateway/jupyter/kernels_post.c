@@ -93,18 +93,20 @@ static int read_parameters(struct exchange *exchange, struct wish *wish) {
     return 0;
 }
 
-/* An id that the client chose, in the body or by the variable, which may be empty; false after an
- * answer. */
+static bool is_id(const json_t *value, uint8_t *ret_id) {
+    return json_is_string(value) &&
+           id_parse(slice_make(json_string_value(value), json_string_length(value)), ret_id);
+}
+
+/* An id that the client chose: in the body, else by the variable, which may be empty. False after
+ * an answer. */
 static bool read_id(struct exchange *exchange, const struct wish *wish, uint8_t *id,
                     const uint8_t **ret_id) {
-    const json_t *value = wish->choice->id, *variable = json_object_get(wish->env, "KERNEL_ID");
-    if (!value && !(json_is_string(variable) && json_string_length(variable) == 0))
-        value = variable;
-    *ret_id = value ? id : NULL;
-    if (!value)
-        return true;
-    if (json_is_string(value) &&
-        id_parse(slice_make(json_string_value(value), json_string_length(value)), id))
+    const json_t *chosen = wish->choice->id, *variable = json_object_get(wish->env, "KERNEL_ID");
+    if (json_is_string(variable) && json_string_length(variable) == 0)
+        variable = NULL;
+    *ret_id = chosen || variable ? id : NULL;
+    if ((!variable || is_id(variable, id)) && (!chosen || is_id(chosen, id)))
         return true;
     reply_error(exchange->request, 400, "invalid_kernel_id", "the kernel's id is no UUID");
     return false;

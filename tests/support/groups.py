@@ -78,6 +78,8 @@ GROUPS = (
           limit_s=1800),
     Group("agents", "clients of agents and pipelines, unmodified, and other gateways' own tests",
           pytest("agents", os.environ.get("TEST_AGENTS_PYTHON", sys.prefix))),
+    Group("openapi", "the description of the REST API against a live server, by schemathesis",
+          pytest("openapi", os.environ.get("TEST_OPENAPI_PYTHON", sys.prefix))),
     Group("browser", "JupyterLab, unmodified, in headless Chromium",
           pytest("browser", os.environ.get("TEST_BROWSER_PYTHON", sys.prefix))),
     Group("abuse", "clients that leave, adversaries, and kernels that are hostile",
