@@ -38,7 +38,8 @@ const char *kernel_execution_state(const struct kernel *kernel) {
 }
 
 const char *kernel_reason(const struct kernel *kernel) {
-    return kernel_is_doomed(kernel) ? kernel->fate.sentence : kernel->last_end;
+    bool was_wanted = kernel->shutdown_asked;
+    return kernel_is_doomed(kernel) && !was_wanted ? kernel->fate.sentence : kernel->last_end;
 }
 
 json_t *kernel_parameters(const struct kernel *kernel) {

@@ -28,7 +28,7 @@ enum { RIG_KINDS = 80, RIG_LIMIT_MS = 60000 };
 struct rig {
     struct loop *loop;
     struct loop_timer *tick;
-    int64_t limit_ms;
+    int64_t waited_ms;
     void *zmq, *zmq_of_kernels;
     struct params params;
     struct spec spec;
@@ -67,7 +67,7 @@ void rig_begin(struct rig *rig);
 void rig_end(struct rig *rig);
 
 /* One turn of the loop, a few milliseconds at most; false where RIG_LIMIT_MS passed since
- * rig_begin_wait. */
+ * rig_begin_wait. A machine that stood still meanwhile costs little of them. */
 bool rig_turn(struct rig *rig);
 void rig_begin_wait(struct rig *rig);
 #define UNTIL(rig, condition)                                                                      \
