@@ -82,12 +82,16 @@ static bool take_own(struct kernel *kernel, const struct msg *msg, const struct 
     return true;
 }
 
-/* What a kernel prints while it starts, and that it does. On every Jupyter server clients subscribe
- * later and never see it, so some take a parent's msg_id for granted (Kernel Gateway's and
- * Enterprise Gateway's own tests); the last of it is told where the kernel does not become ready.
- */
-static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg_header *parent) {
-    return kernel->life < LIFE_READY && !*parent->msg_id;
+/* What a kernel prints while it starts, and that it does, which ipykernel says late at times. On
+ * every Jupyter server clients subscribe later and never see it, so some take a parent's msg_id for
+ * granted (Kernel Gateway's and Enterprise Gateway's own tests); the last of it is told where the
+ * kernel does not become ready. */
+static bool is_noise_of_the_start(const struct kernel *kernel, const struct msg *msg,
+                                  const struct msg_header *parent, const struct msg_type *type) {
+    if (*parent->msg_id)
+        return false;
+    return kernel->life < LIFE_READY || (type->id == MSG_TYPE_status &&
+                                         member_means(msg->content, "execution_state", "starting"));
 }
 
 /* Who is to hear a message that belongs to request (NULL: to none that is open). */
@@ -162,7 +166,8 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
     struct kernel *kernel = context;
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     keep_session(kernel, header->session);
-    if (take_own(kernel, msg, header, parent, type) || is_noise_of_the_start(kernel, parent))
+    if (take_own(kernel, msg, header, parent, type) ||
+        is_noise_of_the_start(kernel, msg, parent, type))
         return;
     if (type->tracked || msg_type_from(slice_from_text(parent->msg_type))->tracked)
         kernel_note_activity(kernel);
