@@ -261,6 +261,7 @@ static void forged_answers_end_nothing(void **state) {
         {MSG_IOPUB, "status", "{\"msg_id\":\"a\",\"session\":\"\"}",
          "{\"execution_state\":\"idle\"}"},
         {MSG_IOPUB, "status", "{}", "{\"execution_state\":\"idle\"}"},
+        {MSG_IOPUB, "status", "{}", "{\"execution_state\":\"starting\"}"},
         {MSG_IOPUB, "status", "{\"msg_id\":\"a\",\"session\":\"s-one\"}",
          "{\"execution_state\":\"restarting\"}"},
         {MSG_IOPUB, "status", "{\"msg_id\":\"a\",\"session\":\"s-one\"}",
@@ -280,6 +281,8 @@ static void forged_answers_end_nothing(void **state) {
                    slice_from_text(forged[i].content));
     fence(&scene);
     assert_true(is_state(scene.kernel, "busy"));
+    /* It is the gateway that says so, and it did not start the kernel again. */
+    assert_int_equal(guest_count(&scene.one, "iopub status:starting -"), 0);
     played_die(scene.played, RPC_CAUSE_SIGNAL, SIGKILL, "");
     UNTIL(&scene.rig, guest_count(&scene.one, "iopub status:dead -"));
     assert_int_equal(guest_count(&scene.one, "iopub error:KernelDied a"), 1);
