@@ -86,6 +86,8 @@ GROUPS = (
           pytest("abuse"), expects=("cellblock", "warden", "gateway", "init", "echo")),
     Group("suites", "CPython's and numpy's own tests in a jail and outside, in short form",
           pytest("suites"), limit_s=2400),
+    Group("kernels", "kernels of other languages, as gateway/add-kernel installs them",
+          pytest("kernels")),
     Group("bench", "measurements, in short form",
           checks=(("warm", [ROOT / "tests" / "bench" / "run", "warm", "--samples", "30"]),
                   ("overhead", [ROOT / "tests" / "bench" / "run", "overhead", "--samples", "1000"]),
