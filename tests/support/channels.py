@@ -116,10 +116,12 @@ class Channels:
     # -- receiving ------------------------------------------------------------------------------
 
     def receive(self, seconds=PATIENCE_S):
-        """The next message; None where the server closed the socket."""
-        self.socket.settimeout(seconds)
-        frame = b""
-        opcode, frame = self.socket.recv_data()
+        """The next message; None where the server closed the socket. Pings, which the library
+        answers, do not prolong the wait."""
+        deadline, opcode, frame = time.monotonic() + seconds, websocket.ABNF.OPCODE_PING, b""
+        while opcode in (websocket.ABNF.OPCODE_PING, websocket.ABNF.OPCODE_PONG):
+            self.socket.settimeout(max(0.001, deadline - time.monotonic()))
+            opcode, frame = self.socket.recv_data(control_frame=True)
         if opcode == websocket.ABNF.OPCODE_CLOSE:
             return None
         message = self._decode(frame.decode() if opcode == websocket.ABNF.OPCODE_TEXT else frame)
