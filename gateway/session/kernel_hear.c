@@ -54,11 +54,21 @@ static void note_other(struct kernel *kernel, const struct msg_header *parent, b
     kernel->busy_with = is_busy && *parent->msg_id ? mem_strdup(parent->msg_id) : NULL;
 }
 
+/* "busy" or "idle"; NULL for every other state. */
+static const char *state_of(const struct msg *msg) {
+    static const char *const states[] = {"busy", "idle"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (member_means(msg->content, "execution_state", states[i]))
+            return states[i];
+    return NULL;
+}
+
 static void note_status(struct kernel *kernel, const struct msg *msg,
                         const struct msg_header *parent, struct request *oldest) {
-    bool is_busy = member_means(msg->content, "execution_state", "busy");
-    if (!is_busy && !member_means(msg->content, "execution_state", "idle"))
+    const char *state = state_of(msg);
+    if (!state)
         return;
+    bool is_busy = strcmp(state, "busy") == 0;
     if (!oldest)
         note_other(kernel, parent, is_busy);
     else if (is_busy)
@@ -109,6 +119,7 @@ static bool is_too_large(const struct kernel *kernel, const struct msg *msg,
     return msg_size(msg) + added > kernel->context->params->ws_queue_bytes;
 }
 
+/* Of a status, its state is said all the same: somebody waits for the idle. */
 static void say_too_large(struct kernel *kernel, struct seat *seat, const struct msg *msg,
                           const struct msg_header *header) {
     char sentence[ERR_TEXT_MAX];
@@ -121,6 +132,10 @@ static void say_too_large(struct kernel *kernel, struct seat *seat, const struct
     said.outgoing.asker = seat;
     kernel_deliver(kernel, seat, &said.outgoing);
     said_finish(&said);
+    bool is_status = msg->channel == MSG_IOPUB && strcmp(header->msg_type, "status") == 0;
+    const char *state = is_status ? state_of(msg) : NULL;
+    if (state)
+        kernel_say_status(kernel, seat, state, msg->parent_header);
     kernel_complain(kernel, &kernel->left_out, sentence);
 }
 

@@ -80,6 +80,25 @@ static void says_what_was_too_large(void **state) {
     end(&scene);
 }
 
+/* Nobody waits for ever because an idle was too large. */
+static void says_the_state_of_what_was_too_large(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    char *large = make_json(2 * QUEUE, 'x');
+    memcpy(large, "{\"execution_state\":\"idle\",\"x\":\"", 31);
+    struct asked *asked = ask(&scene, "a");
+    played_status(scene.played, asked, "busy");
+    played_reply(scene.played, asked, "ok");
+    played_say(scene.played, MSG_IOPUB, "status", asked, asked->header, slice_from_text(large));
+    UNTIL(&scene.rig, guest_count(&scene.guest, "iopub status:idle a"));
+    assert_non_null(strstr(guest_log(&scene.guest), "iopub stream:status: a message of 20"));
+    assert_true(is_state(scene.kernel, "idle"));
+    expect_service(&scene);
+    mem_free(large);
+    end(&scene);
+}
+
 /* One that would just fit passes. */
 static void passes_on_what_a_queue_can_hold(void **state) {
     (void)state;
@@ -319,6 +338,7 @@ static void survives_that_sockets_run_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_was_too_large),
+        cmocka_unit_test(says_the_state_of_what_was_too_large),
         cmocka_unit_test(passes_on_what_a_queue_can_hold),
         cmocka_unit_test(ends_a_kernel_that_sends_what_cannot_be_read),
         cmocka_unit_test(survives_parts_that_are_no_message),
