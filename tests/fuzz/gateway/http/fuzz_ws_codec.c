@@ -1,5 +1,6 @@
 /* fuzz_ws_codec - our codec against wslay, and against itself in pieces.
- * Input: a byte that says how large the pieces are, then what a client sends. We judge a frame by
+ * Input: a byte that says how large the pieces are and whether permessage-deflate was agreed on,
+ * which wslay does not speak, then what a client sends. We judge a frame by
  * its first bytes, wslay by its whole header, so it gets the rest of one where we have failed.
  * Known differences of wslay (1.1.1): it looks at UTF-8 as it comes and we at the whole message; it
  * refuses a peer's 1012 to 1014, takes half a close code, and ends some bad frames without naming a
@@ -61,8 +62,10 @@ static void tell_ours(struct story *story, enum ws_verdict verdict, const struct
 }
 
 /* Each piece lies at the end of memory of exactly its size. */
-static void read_ours(struct story *story, struct slice input, size_t step) {
-    struct ws_decoder decoder = {.message_max = MESSAGE_MAX, .fragments_max = UINT32_MAX};
+static void read_ours(struct story *story, struct slice input, size_t step,
+                      struct ws_deflate *deflate) {
+    struct ws_decoder decoder = {
+        .message_max = MESSAGE_MAX, .fragments_max = UINT32_MAX, .deflate = deflate};
     struct ws_event event;
     size_t begin = 0, end = 0, consumed;
     while (end < input.size && !story->closed && !story->failed) {
@@ -154,9 +157,10 @@ static struct bytes *pad(struct slice input, size_t zeros) {
 
 /* -- together --------------------------------------------------------------------------------- */
 
-static void compare_pieces(struct slice input, size_t step, const struct story *whole) {
+static void compare_pieces(struct slice input, size_t step, struct ws_deflate *deflate,
+                           const struct story *whole) {
     struct story pieces = {0};
-    read_ours(&pieces, input, step);
+    read_ours(&pieces, input, step, deflate);
     assert(slice_equal(text_slice(&pieces.events), text_slice(&whole->events)));
     assert(pieces.closed == whole->closed && pieces.failed == whole->failed);
     finish(&pieces);
@@ -178,19 +182,29 @@ static void compare(const struct story *ours, const struct story *theirs) {
     assert(theirs->failed == 1 ? ours->failed != 0 : ours->failed == theirs->failed);
 }
 
+static void compare_with_wslay(struct slice input, const struct story *ours) {
+    struct story theirs = {0};
+    struct bytes *padded = pad(input, ours->failed ? HEADER_MAX : 0);
+    read_theirs(&theirs, bytes_slice(padded));
+    bytes_unref(padded);
+    compare(ours, &theirs);
+    finish(&theirs);
+}
+
+enum { IS_DEFLATED = 0x80 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
-    struct story ours = {0}, theirs = {0};
+    struct story ours = {0};
     struct slice input = slice_make(data + 1, size - 1);
-    read_ours(&ours, input, SIZE_MAX);
-    struct bytes *padded = pad(input, ours.failed ? HEADER_MAX : 0);
-    read_theirs(&theirs, bytes_slice(padded));
-    bytes_unref(padded);
-    compare_pieces(input, 1 + data[0] % 32, &ours);
-    compare(&ours, &theirs);
+    struct ws_deflate *deflate = data[0] & IS_DEFLATED ? ws_deflate_create() : NULL;
+    read_ours(&ours, input, SIZE_MAX, deflate);
+    compare_pieces(input, 1 + data[0] % 32, deflate, &ours);
+    if (!deflate)
+        compare_with_wslay(input, &ours);
     finish(&ours);
-    finish(&theirs);
+    ws_deflate_destroy(deflate);
     assert(mem_live() == 0);
     return 0;
 }

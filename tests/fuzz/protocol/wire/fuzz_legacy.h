@@ -29,11 +29,28 @@ static inline struct bytes *encode_legacy(const struct msg *msg, bool *ret_binar
     return frame;
 }
 
+/* The frame of a client that takes text alone: the same message but for its buffers. */
+static inline void check_text_alone(const struct msg *msg, bool is_utf8) {
+    struct msg_header header;
+    struct msg bare = *msg, again;
+    bare.buffer_count = 0;
+    if (msg_header_parse(msg->header, &header, NULL) < 0)
+        return;
+    struct bytes *written = ws_legacy_encode_text(msg, &header);
+    msg_header_finish(&header);
+    assert(text_is_utf8(bytes_slice(written)));
+    assert(decode_legacy(bytes_slice(written), false, NULL, &again) == 0);
+    if (is_utf8)
+        check_same_messages(&bare, &again);
+    bytes_unref(written);
+}
+
 static inline void check_legacy(struct slice frame, bool is_binary) {
     struct msg msg, second, third;
     if (decode_legacy(frame, is_binary, legacy_buffers[0], &msg) < 0)
         return;
     check_slices(&msg, frame);
+    check_text_alone(&msg, is_binary || text_is_utf8(frame));
     struct bytes *written = encode_legacy(&msg, &is_binary);
     if (!written)
         return;

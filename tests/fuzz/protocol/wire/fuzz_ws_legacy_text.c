@@ -9,6 +9,7 @@ static void check_with_buffers(struct slice frame) {
         return;
     msg.buffers = added;
     msg.buffer_count = sizeof added / sizeof *added;
+    check_text_alone(&msg, text_is_utf8(frame));
     bool is_binary = false;
     struct bytes *written = encode_legacy(&msg, &is_binary);
     if (!written)
