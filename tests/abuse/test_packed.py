@@ -19,8 +19,8 @@ def pack(data):
 
 
 class Packed(rude.Rude):
-    """Offers compression and unpacks what comes; packed and plain have the size of each message that
-    came so, packed also that of its frame."""
+    """Offers compression and unpacks what comes; packed and plain have the size of each message
+    that came so, packed also that of its frame."""
 
     offer = "permessage-deflate; client_max_window_bits"
 

@@ -1,9 +1,9 @@
-"""deaf - a kernel prints a gigabyte for clients of which two never read: one without a session_id, and
-one with, for which the gateway keeps what it may miss. The third reads everything.
+"""deaf - a kernel prints a gigabyte for clients of which two never read: one without a session_id,
+and one with, for which the gateway keeps what it may miss. The third reads everything.
 
-Promised, and checked all along: the gateway holds no more than the queues of the three, what is kept
-for the one that may come back, and SLACK; the same after a tenth of the output and at its end. Ends with 1
-where it does not, or where the reader or the kernel suffered."""
+Promised, and checked all along: the gateway holds no more than the queues of the three, what is
+kept for the one that may come back, and SLACK. Ends with 1 where it does not, or where the reader
+missed something."""
 
 import argparse
 import contextlib
@@ -63,10 +63,12 @@ def main():
         seconds = time.monotonic() - start
         rude.end(server, kernel_id)
     most, allowed = max(growth), 3 * QUEUE + BUFFER + SLACK
-    print(f"{cells * MESSAGE * MESSAGES / MEBIBYTE:.0f} MiB of output in {seconds:.0f} s: the gateway "
-          f"grew by {most / MEBIBYTE:.1f} MiB at most, {max(growth[: cells // 10]) / MEBIBYTE:.1f} in "
-          f"the first tenth and {growth[-1] / MEBIBYTE:.1f} at the end; "
-          f"{allowed / MEBIBYTE:.0f} are allowed")  # fmt: skip
+    first, last = max(growth[: cells // 10]), growth[-1]
+    print(
+        f"{cells * MESSAGE * MESSAGES / MEBIBYTE:.0f} MiB in {seconds:.0f} s: the gateway grew by "
+        f"{most / MEBIBYTE:.1f} MiB at most, {first / MEBIBYTE:.1f} in the first tenth and "
+        f"{last / MEBIBYTE:.1f} at the end; {allowed / MEBIBYTE:.0f} are allowed"
+    )
     return 0 if most <= allowed else 1
 
 

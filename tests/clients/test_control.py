@@ -51,7 +51,8 @@ def test_a_subshell_answers_while_the_shell_is_busy(channels):
 
 
 def debug(channels, command, arguments=None):
-    content = {"type": "request", "seq": next(serial), "command": command, "arguments": arguments or {}}
+    content = {"type": "request", "seq": next(serial), "command": command}
+    content["arguments"] = arguments or {}
     return ask_control(channels, "debug_request", content)
 
 

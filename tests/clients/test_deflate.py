@@ -1,5 +1,5 @@
-"""permessage-deflate with the libraries that offer it by themselves; tests/abuse/test_packed.py looks
-at the frames."""
+"""permessage-deflate with the libraries that offer it by themselves; tests/abuse/test_packed.py
+looks at the frames."""
 
 import json
 import os
