@@ -1,13 +1,8 @@
-/* services - @jupyterlab/services against a server: `node services.mjs URL TOKEN v1|legacy`.
- *
- * Prints one line of JSON: by step, {"value": what it saw} or {"error": a stack}. What is right is
- * decided by test_services.py. Its one complication: ES modules do not heed NODE_PATH, so packages
- * come by require. */
-import { createRequire } from 'node:module';
+/* services - @jupyterlab/services' kernels against a server: `node services.mjs URL TOKEN v1|legacy`,
+ * read by test_services.py. */
+import { run as runSteps, services, settings, WebSocket } from './steps.mjs';
 
-const require = createRequire(import.meta.url);
-const { KernelManager, KernelSpecAPI, ServerConnection } = require('@jupyterlab/services');
-const WebSocket = require('ws');
+const { KernelManager, KernelSpecAPI } = services;
 
 /* A server that knows no subprotocol leaves the client with the older encoding. */
 class LegacyWebSocket extends WebSocket {
@@ -17,13 +12,7 @@ class LegacyWebSocket extends WebSocket {
 }
 
 const [, , url, token, protocol] = process.argv;
-const serverSettings = ServerConnection.makeSettings({
-    baseUrl: url,
-    wsUrl: url.replace('http', 'ws'),
-    token,
-    appendToken: true,
-    WebSocket: protocol === 'legacy' ? LegacyWebSocket : WebSocket,
-});
+const serverSettings = settings(url, token, protocol === 'legacy' ? LegacyWebSocket : WebSocket);
 
 const ECHO_COMM = `
 from comm import get_comm_manager
@@ -175,12 +164,4 @@ const steps = {
     },
 };
 
-const seen = {};
-for (const [name, step] of Object.entries(steps)) {
-    try {
-        seen[name] = { value: await step() };
-    } catch (error) {
-        seen[name] = { error: String(error?.stack ?? error) };
-    }
-}
-process.stdout.write(JSON.stringify(seen) + '\n', () => process.exit(0));
+await runSteps(steps);

@@ -1,24 +1,14 @@
 /* sessions - @jupyterlab/services' sessions, kernelspecs and user against a server:
- * `node sessions.mjs URL TOKEN`. Prints what services.mjs prints: one line of JSON, by step; what is
- * right is decided by test_services_sessions.py. Its one complication: UserManager keeps colours in
- * a browser's local storage, of which it finds an empty one. */
-import { createRequire } from 'node:module';
+ * `node sessions.mjs URL TOKEN`, read by test_services_sessions.py. Its one complication: UserManager
+ * keeps colours in a browser's local storage, of which it finds an empty one. */
+import { run, services, settings } from './steps.mjs';
 
-const require = createRequire(import.meta.url);
-const { KernelAPI, KernelManager, KernelSpecManager, ServerConnection, SessionAPI, SessionManager,
-        UserManager } = require('@jupyterlab/services');
-const WebSocket = require('ws');
+const { KernelAPI, KernelManager, KernelSpecManager, SessionAPI, SessionManager, UserManager } = services;
 
 globalThis.window = { localStorage: { getItem: () => null, setItem: () => {} } };
 
 const [, , url, token] = process.argv;
-const serverSettings = ServerConnection.makeSettings({
-    baseUrl: url,
-    wsUrl: url.replace('http', 'ws'),
-    token,
-    appendToken: true,
-    WebSocket,
-});
+const serverSettings = settings(url, token);
 const PATH = 'folder/ünï 1.ipynb';
 const kernelManager = new KernelManager({ serverSettings });
 const manager = new SessionManager({ serverSettings, kernelManager });
@@ -123,12 +113,4 @@ const steps = {
     },
 };
 
-const seen = {};
-for (const [name, step] of Object.entries(steps)) {
-    try {
-        seen[name] = { value: await step() };
-    } catch (error) {
-        seen[name] = { error: String(error?.stack ?? error) };
-    }
-}
-process.stdout.write(JSON.stringify(seen) + '\n', () => process.exit(0));
+await run(steps);

@@ -1,38 +1,20 @@
 """@jupyterlab/services in Node, the client inside JupyterLab and VS Code, over both encodings:
 services.mjs acts and says what it saw, and here is what it should have seen."""
 
-import json
-import os
-import subprocess
-
+import node_steps
 import pytest
 
-SERVICES = os.path.join(os.path.dirname(__file__), "services.mjs")
 V1 = "v1.kernel.websocket.jupyter.org"
-LIMIT_S = 160
 
 
 @pytest.fixture(scope="module", params=["v1", "legacy"])
-def run(request, serve):
-    """(which encoding, all that services.mjs saw)"""
-    done = subprocess.run(
-        ["node", SERVICES, f"{serve.url}/", serve.token, request.param],
-        stdout=subprocess.PIPE,
-        timeout=LIMIT_S,
-        check=True,
-    )
-    return request.param, json.loads(done.stdout.splitlines()[-1])
+def saw(request, serve):
+    return node_steps.Steps("services.mjs", f"{serve.url}/", serve.token, request.param)
 
 
 @pytest.fixture
-def saw(run):
-    """saw(step): its value; fails with the stack where the step did."""
-
-    def value_of(step):
-        assert "error" not in run[1][step], run[1][step]["error"]
-        return run[1][step]["value"]
-
-    return value_of
+def encoding(request):
+    return request.node.callspec.params["saw"]
 
 
 def test_kernelspecs(saw):
@@ -41,9 +23,9 @@ def test_kernelspecs(saw):
     assert specs["default"]
 
 
-def test_start(run, saw):
+def test_start(encoding, saw):
     expected = {"implementation": "ipython", "connection": "connected"}
-    assert saw("start") == {**expected, "protocol": V1 if run[0] == "v1" else ""}
+    assert saw("start") == {**expected, "protocol": V1 if encoding == "v1" else ""}
 
 
 def test_execute(saw):

@@ -1,37 +1,15 @@
 """@jupyterlab/services in Node: sessions, kernelspecs and the user. sessions.mjs acts and says what
 it saw, and here is what it should have seen."""
 
-import json
-import os
-import subprocess
-
+import node_steps
 import pytest
 
-SESSIONS = os.path.join(os.path.dirname(__file__), "sessions.mjs")
-LIMIT_S = 160
 PATH = "folder/ünï 1.ipynb"
 
 
 @pytest.fixture(scope="module")
-def run(serve):
-    done = subprocess.run(
-        ["node", SESSIONS, f"{serve.url}/", serve.token],
-        stdout=subprocess.PIPE,
-        timeout=LIMIT_S,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-@pytest.fixture
-def saw(run):
-    """saw(step): its value; fails with the stack where the step did."""
-
-    def value_of(step):
-        assert "error" not in run[step], run[step]["error"]
-        return run[step]["value"]
-
-    return value_of
+def saw(serve):
+    return node_steps.Steps("sessions.mjs", f"{serve.url}/", serve.token)
 
 
 def test_kernelspecs(saw):
