@@ -461,7 +461,9 @@ static const struct params params = {.max_kernels = KERNELS_MAX,
                                      .session_buffer_ms = 60000,
                                      .session_buffers = 2,
                                      .ws_queue_bytes = 2400,
-                                     .cull_interval_ms = 10000};
+                                     .cull_interval_ms = 10000,
+                                     .restart_limit = 2,
+                                     .stable_start_ms = 2000};
 
 static void begin(void) {
     int ends[2];

@@ -1,6 +1,6 @@
-/* fuzz_parameters - session parameters that a stranger wrote. Input: a byte whose first bit says
- * who gives them, then JSON. What is taken stays within the limits and reads back from what is
- * shown; what is refused has a pointer and a word. */
+/* fuzz_parameters - session parameters that a stranger wrote. Input: a byte whose first bits say
+ * who gives them, and whether they stand in a kernelspec's metadata, then JSON. What is taken stays
+ * within the limits and reads back from what is shown; what is refused has a pointer and a word. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -75,13 +75,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct parameters parameters;
     struct err err = {0};
     enum parameters_giver giver = data[0] & 1 ? GIVER_KERNELSPEC : GIVER_CLIENT;
+    bool is_metadata = data[0] & 2;
     parameters_init(&parameters);
-    if (parameters_read(&context, value, giver, &parameters, &err) == 0) {
+    int result = is_metadata ? parameters_read_metadata(&context, value, &parameters, &err)
+                             : parameters_read(&context, value, giver, &parameters, &err);
+    if (result == 0) {
         check_limits(&parameters);
         check_environment(&parameters);
         check_shown(&parameters);
     } else {
-        assert(err.code && (err.text[0] == '/' || !json_is_object(value)));
+        assert(err.code && (err.text[0] == '/' || is_metadata || !json_is_object(value)));
         assert(*parameters_error_word(err.code));
     }
     parameters_finish(&parameters);
