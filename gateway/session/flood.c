@@ -11,8 +11,10 @@
 #include "session/kernel_parts.h"
 
 enum {
-    FAR_MS = 200, /* between two looks, below half of the limit */
+    IDLE_MS = 2000, /* between two looks, while no kernel says anything and nothing grows */
+    FAR_MS = 200,   /* else, below half of the limit */
     NEAR_MS = 20,
+    CALM_GROWTH = 1024 * 1024,    /* from one look to the next */
     PRESSED_LOOKS = 3,            /* fewer than this are no flood */
     GROWTH_MIN = 8 * 1024 * 1024, /* what memory grew by since the last kernel was ended */
 };
@@ -21,11 +23,14 @@ struct flood {
     struct kernels *kernels;
     const struct kernels_context *context;
     struct loop_timer *timer;
-    bool is_watching;
-    int statm_fd;          /* proc_pid_statm(5) */
-    size_t least;          /* bytes: the smallest size since a kernel was ended */
-    struct kernel *worst;  /* of one look */
-    struct kernel *keeper; /* likewise: it keeps most for clients that are gone */
+    bool is_watching, is_idle; /* the timer runs; with IDLE_MS */
+    bool has_traffic;          /* since the last look */
+    bool is_trimmed;           /* since the last traffic */
+    size_t before;             /* bytes, at the last look */
+    int statm_fd;              /* proc_pid_statm(5) */
+    size_t least;              /* bytes: the smallest size since a kernel was ended */
+    struct kernel *worst;      /* of one look */
+    struct kernel *keeper;     /* likewise: it keeps most for clients that are gone */
 };
 
 /* Bytes of the process in memory; 0 where the system does not tell. */
@@ -76,6 +81,26 @@ static void look_for_worst(struct flood *flood, size_t held) {
     kernel_on_flood(flood->worst, held);
 }
 
+/* What is free is kept for the next message (loop.c), unless none has come for a while. */
+static void give_back(struct flood *flood) {
+    bool is_calm = flood->is_idle && !flood->has_traffic;
+    if (is_calm && !flood->is_trimmed)
+        malloc_trim(0);
+    flood->is_trimmed = is_calm;
+}
+
+static void schedule(struct flood *flood, size_t held) {
+    bool grows = held > flood->before + CALM_GROWTH;
+    bool is_near = held > flood->context->params->gateway_memory_bytes / 2;
+    give_back(flood);
+    flood->is_watching = kernels_count(flood->kernels) > 0;
+    flood->is_idle = !flood->has_traffic && !grows && !is_near;
+    flood->has_traffic = false;
+    flood->before = held;
+    if (flood->is_watching)
+        loop_timer_start(flood->timer, is_near ? NEAR_MS : flood->is_idle ? IDLE_MS : FAR_MS);
+}
+
 static void look(void *context) {
     struct flood *flood = context;
     size_t limit = flood->context->params->gateway_memory_bytes, held = resident_bytes(flood);
@@ -85,9 +110,7 @@ static void look(void *context) {
         flood->least = held;
     if (held > limit)
         look_for_worst(flood, held);
-    flood->is_watching = kernels_count(flood->kernels) > 0;
-    if (flood->is_watching)
-        loop_timer_start(flood->timer, held > limit / 2 ? NEAR_MS : FAR_MS);
+    schedule(flood, held);
 }
 
 struct flood *flood_create(struct kernels *kernels, const struct kernels_context *context) {
@@ -109,8 +132,10 @@ void flood_destroy(struct flood *flood) {
 }
 
 void flood_watch(struct flood *flood) {
-    if (flood->is_watching)
+    flood->has_traffic = true;
+    if (flood->is_watching && !flood->is_idle)
         return;
     flood->is_watching = true;
+    flood->is_idle = false;
     loop_timer_start(flood->timer, FAR_MS);
 }

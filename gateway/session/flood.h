@@ -14,5 +14,6 @@ struct kernels_context;
 
 struct flood *flood_create(struct kernels *kernels, const struct kernels_context *context);
 void flood_destroy(struct flood *flood);
-/* Watches from now on, as long as there are kernels. */
+/* A kernel was started, or said something: watches closely for a moment, and now and then as long
+ * as there are kernels. */
 void flood_watch(struct flood *flood);

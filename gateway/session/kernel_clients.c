@@ -103,6 +103,8 @@ void kernel_attach(struct kernel *kernel, struct kernel_client *client) {
     struct seat *seat = find_seat(kernel, client->session_id);
     seat->client = client;
     client->seat = seat;
+    if (kernel->link_to_kernel)
+        link_wake(kernel->link_to_kernel);
     seat_catch_up(kernel, seat);
     say_state(kernel, seat);
 }

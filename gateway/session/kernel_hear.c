@@ -179,6 +179,7 @@ static void pass_on(struct kernel *kernel, const struct msg *msg, const struct m
 static void on_message(void *context, const struct msg *msg, const struct msg_header *header,
                        const struct msg_header *parent) {
     struct kernel *kernel = context;
+    kernels_note_traffic(kernel->kernels);
     const struct msg_type *type = msg_type_from(slice_from_text(header->msg_type));
     keep_session(kernel, header->session);
     if (take_own(kernel, msg, header, parent, type) ||
@@ -199,6 +200,13 @@ static void on_message(void *context, const struct msg *msg, const struct msg_he
         keep_info(kernel, msg);
 }
 
+/* Somebody who is there will ask, or has asked. */
+static bool is_awaited(void *context) {
+    struct kernel *kernel = context;
+    return kernel->life != LIFE_READY || kernel->pending.count > 0 ||
+           kernel_connections(kernel) > 0;
+}
+
 static void on_refused(void *context, const struct err *err) {
     struct kernel *kernel = context;
     kernel_complain(kernel, &kernel->refused, err->text);
@@ -210,4 +218,5 @@ const struct link_events kernel_link_events = {
     .on_message = on_message,
     .on_refused = on_refused,
     .on_drained = kernel_on_drained,
+    .is_awaited = is_awaited,
 };

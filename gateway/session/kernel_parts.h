@@ -254,6 +254,8 @@ void kernel_drop_waiting(struct kernel *kernel);
 
 /* kernels.c */
 uint64_t kernels_next_tree(struct kernels *kernels, struct kernel *kernel);
+/* A kernel has said something. */
+void kernels_note_traffic(struct kernels *kernels);
 void kernels_forget_tree(struct kernels *kernels, uint64_t tree);
 void kernels_hide(struct kernels *kernels, struct kernel *kernel);
 void kernels_remove(struct kernels *kernels, struct kernel *kernel);

@@ -52,6 +52,10 @@ static bool is_taken(const struct kernels *kernels, const uint8_t id[ID_BYTES]) 
     return false;
 }
 
+void kernels_note_traffic(struct kernels *kernels) {
+    flood_watch(kernels->flood);
+}
+
 int kernels_start(struct kernels *kernels, const struct kernel_start *start,
                   struct kernel **ret_kernel, struct err *err) {
     if (kernels->count >= kernels->context.params->max_kernels)

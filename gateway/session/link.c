@@ -55,14 +55,25 @@ void link_on_connected(struct link *link) {
     for (int i = 0; i < MSG_CHANNEL_COUNT; i++)
         link->wires[i].watch =
             loop_zmq_create(link->loop, link->wires[i].socket, on_input, &link->wires[i]);
-    loop_timer_start(link->timer, LOST_CHECK_MS);
+    link_wake(link);
     link->events.on_linked(link->events.context);
+}
+
+void link_wake(struct link *link) {
+    if (link->phase != LINK_LINKED || link->is_watched)
+        return;
+    link->is_watched = true;
+    link->lost_checks = 0;
+    loop_timer_start(link->timer, LOST_CHECK_MS);
 }
 
 /* A kernel that lives and has closed a socket, or sent what ZeroMQ refuses, will not answer any
  * more. */
 static void check_lost(struct link *link) {
     const struct wire *closed = NULL;
+    link->is_watched = !link->events.is_awaited || link->events.is_awaited(link->events.context);
+    if (!link->is_watched)
+        return;
     for (int i = 0; i < MSG_CHANNEL_COUNT; i++)
         if (!is_connection_open(&link->wires[i]))
             closed = &link->wires[i];
@@ -118,6 +129,7 @@ void link_send(struct link *link, const struct msg *msg) {
     size_t size = signer_sign(link->signer, msg, signature);
     parcel_send(link->flow, wire->socket, slice_make(signature, size), msg);
     loop_zmq_poke(wire->watch);
+    link_wake(link);
 }
 
 size_t link_queued_bytes(const struct link *link) {

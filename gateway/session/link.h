@@ -27,6 +27,9 @@ struct link_events {
     /* After link_drain: everything that the dead kernel had sent has been told. */
     void (*on_drained)(void *context);
     void *context;
+    /* Whether it matters now that the kernel may have closed a socket: nobody notices else, and
+     * looking takes system calls. NULL: always. */
+    bool (*is_awaited)(void *context);
 };
 
 /* sockets are O_PATH descriptors of unix sockets in the order of enum connection_port, owned by the
@@ -39,6 +42,8 @@ void link_destroy(struct link *link);
 
 /* Sends to the kernel on msg->channel, copying. Only after on_linked. */
 void link_send(struct link *link, const struct msg *msg);
+/* is_awaited may have become true. */
+void link_wake(struct link *link);
 /* Bytes that were sent and that the kernel has not taken: it decides how many. */
 size_t link_queued_bytes(const struct link *link);
 

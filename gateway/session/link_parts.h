@@ -36,6 +36,7 @@ struct link {
     struct flow *flow;
     struct wire wires[MSG_CHANNEL_COUNT];
     enum link_phase phase;
+    bool is_watched;          /* LINK_LINKED: the timer looks for what the kernel closed */
     struct loop_timer *timer; /* see on_timer */
     int64_t retry_ms;         /* until the next try to connect */
     int64_t drain_until_ms;

@@ -1,4 +1,5 @@
-"""starts - ipykernel started, used and ended over and over: nothing of the host's may grow.
+"""starts - kernels started, used and ended over and over, and WebSockets that are refused: nothing of
+the host's may grow.
 
 Each round is a session from POST to DELETE with one cell in between. What is counted after the
 first rounds is compared with what there is at the end: descriptors, memory of the warden and of the
@@ -12,6 +13,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
+import websocket  # noqa: E402
 from cellblock import Serve, cgroups, descendants, wait_until  # noqa: E402
 from channels import Channels  # noqa: E402
 from rest import Rest  # noqa: E402
@@ -23,12 +25,24 @@ MEMORY_SLACK = 1 << 20  # an allocator's own rounding, for each process
 NAMESPACE_SLACK = 3  # of whoever else is on the machine
 
 
-def run_session(rest):
-    kernel_id = rest.start_kernel()
+def run_session(rest, kernel):
+    kernel_id = rest.start_kernel(name=kernel)
     with Channels(rest.server, kernel_id) as channels:
-        answer = channels.run("sum(range(10))")
+        answer = channels.run("45")
         assert answer.text == "45", answer.content
     rest.end_kernel(kernel_id)
+
+
+def refuse(server, number):
+    """A WebSocket that is not let in: for want of a token, by a wrong one, or of a kernel."""
+    status, header = ((401, {}), (403, {"Authorization": "token x"}), (404, None))[number % 3]
+    options = {} if header is None else {"header": header}
+    try:
+        Channels(server, "0c5c1b8e-8f4c-4d0e-9f7b-000000000000", **options)
+    except websocket.WebSocketBadStatusException as error:
+        assert error.status_code == status, error
+    else:
+        raise AssertionError("it was let in")
 
 
 def count_descriptors(pid):
@@ -78,27 +92,33 @@ def compare(before, after):
     return problems
 
 
-def measure(server, rounds):
+def measure(server, options):
     rest = Rest(server)
-    for _ in range(WARM_UP):
-        run_session(rest)
+    for number in range(WARM_UP):
+        run_session(rest, options.kernel)
+        refuse(server, number)
     namespaces, before = count_namespaces(), look(server)
-    samples = [milliseconds(lambda: run_session(rest)) for _ in range(rounds)]
+    samples = [milliseconds(lambda: run_session(rest, options.kernel))
+               for _ in range(options.rounds)]  # fmt: skip
+    for number in range(options.refused):
+        refuse(server, number)
     problems = compare(before, look(server))
     wait_until(
         lambda: count_namespaces() <= namespaces + NAMESPACE_SLACK, DRAIN_S, "network namespaces"
     )
     heading("POST, one cell, DELETE, milliseconds")
-    line("ipykernel", samples)
+    line(options.kernel, samples)
     return problems
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100, help="sessions one by one (100)")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--kernel", default="python3", help="which (python3)")
+    parser.add_argument("--refused", type=int, default=0, help="refused WebSockets behind them (0)")
+    options = parser.parse_args()
     with Serve() as server:
-        problems = measure(server, rounds)
+        problems = measure(server, options)
     for problem in problems:
         print(f"problem: {problem}")
     return 1 if problems else 0
