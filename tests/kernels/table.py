@@ -12,9 +12,9 @@ JUPYTER_PATH = f"{ADDED}/share/jupyter"
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """name is the kernelspec's. Code is in the kernel's own language: keep sets a variable to 7, show
-    prints it; wait prints "begun" and goes on for ever; ask prints the line that it asks for; die ends
-    the kernel's main process by SIGKILL. lost is what show says where the variable is not set."""
+    """name is the kernelspec's. Code is in the kernel's own language: keep sets a variable to 7,
+    show prints it; wait prints "begun" and goes on for ever; ask prints the line that it asks for;
+    die ends the kernel by SIGKILL. lost is what show says where the variable is not set."""
 
     name: str
     language: str

@@ -94,7 +94,7 @@ def test_a_life(rest, serve, kernel):
 
 
 def test_a_launcher_takes_its_kernel_along(rest, serve):
-    """Java's launcher is the main process, which waits for another; that one does not outlive it."""
+    """Java's launcher is the main process, and waits for another, which does not outlive it."""
     kernel_id = rest.start_kernel(name="java")
     with Channels(serve, kernel_id) as channels:
         code = "long launcher = ProcessHandle.current().parent().get().pid();"

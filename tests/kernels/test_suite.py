@@ -1,5 +1,5 @@
-"""jupyter_kernel_test on R and bash: every test ends in a jail, through the gateway, as it ends on the
-kernel itself.
+"""jupyter_kernel_test on R and bash: every test ends in a jail, through the gateway, as it ends on
+the kernel itself.
 
 Not on the others. Deno prints after it is idle, which the suite takes for nothing printed; JJava
 answers no history_request, for which the suite waits; xeus-python's kernelspec says python3.11, by
