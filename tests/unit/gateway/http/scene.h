@@ -61,6 +61,7 @@ struct scene {
     struct bytes *chunk;          /* of /large */
     int descriptors;              /* open before the scene began */
     int64_t memory;
+    bool adds_header;
     bool echo_off; /* the owner of the WebSocket only listens */
     bool timed_out;
 };
@@ -160,11 +161,19 @@ static inline void serve_stream(struct scene *scene, struct http_request *reques
     scene->waiting = request;
 }
 
+/* As an owner adds headers to every answer, its own and the server's. */
+static inline void add_header(void *context, struct http_request *request) {
+    const struct scene *scene = context;
+    if (scene->adds_header)
+        http_request_add_header(request, "X-Added", "one\nline");
+}
+
 static inline void serve(void *context, struct http_request *request) {
     struct scene *scene = context;
     struct slice path = http_request_path(request);
     note(scene, "%.*s", (int)path.size, (const char *)path.data);
     http_request_set_context(request, scene, note_gone);
+    add_header(scene, request);
     if (slice_equal_text(path, "/ws"))
         serve_websocket(scene, request);
     else if (slice_equal_text(path, "/stream"))
@@ -218,7 +227,8 @@ static inline void scene_begin(struct scene *scene, const struct http_limits *li
     *scene = (struct scene){.loop = loop_create()};
     scene->descriptors = descriptors;
     scene->memory = memory;
-    const struct http_handler handler = {.on_request = serve, .context = scene};
+    const struct http_handler handler = {
+        .on_request = serve, .context = scene, .on_refusal = add_header};
     scene->server = http_server_create(scene->loop, limits, &handler);
     scene->guard = loop_timer_create(scene->loop, end_wait, scene);
     scene->later = loop_timer_create(scene->loop, stop_loop, scene);

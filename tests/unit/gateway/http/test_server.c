@@ -267,6 +267,7 @@ static void refuses_in_json_and_closes(void **state) {
         struct client client;
         scene_begin(&scene, &roomy);
         client_connect(&client, &scene);
+        scene.adds_header = true;
         client_send_text(&client, cases[i].request);
         if (strstr(cases[i].request, "half"))
             shutdown(client.fd, SHUT_WR);
@@ -279,7 +280,33 @@ static void refuses_in_json_and_closes(void **state) {
         assert_int_equal(client_has(&client, "Allow: GET, HEAD, POST"),
                          strstr(cases[i].status, "405") != NULL);
         assert_null(scene.trace.data); /* the handler never saw it */
+        assert_int_equal(client_has(&client, "\r\nX-Added: one line\r\n"),
+                         strstr(cases[i].request, "\r\n\r\n") != NULL); /* its head was whole */
         client_close(&client);
+        scene_end(&scene);
+    }
+}
+
+/* In every form of answer. */
+static void adds_the_headers_of_the_owner(void **state) {
+    (void)state;
+    static const char *const paths[] = {"/a", "/empty", "/stream", "/ws"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct scene scene;
+        struct client client;
+        scene_begin(&scene, &roomy);
+        scene.adds_header = true;
+        client_connect(&client, &scene);
+        char *request = mem_format("GET %s HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n"
+                                   "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                   "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n",
+                                   paths[i]);
+        client_send_text(&client, request);
+        mem_free(request);
+        client_wait(&client, "\r\n\r\n");
+        assert_true(client_has(&client, "\r\nX-Added: one line\r\n"));
+        client_abort(&client);
+        scene_wait_connections(&scene, 0);
         scene_end(&scene);
     }
 }
@@ -405,6 +432,7 @@ int main(void) {
         cmocka_unit_test(tells_once_who_left),
         cmocka_unit_test(finds_a_broken_socket_while_answering),
         cmocka_unit_test(refuses_in_json_and_closes),
+        cmocka_unit_test(adds_the_headers_of_the_owner),
         cmocka_unit_test(serves_unix_sockets),
         cmocka_unit_test(cannot_listen_on_what_is_no_socket),
         cmocka_unit_test(answers_a_client_that_closed_its_half),
