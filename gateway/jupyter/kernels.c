@@ -2,6 +2,7 @@
  * done, so their exchange waits in the session. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -119,9 +120,8 @@ void kernels_restart(struct exchange *exchange) {
 /* ?grace_ms=N; without it what runs has all the time it wants (-1). */
 static int read_grace(struct http_request *request, int64_t *ret_ms) {
     cleanup_mem char *text = http_query_get(http_request_query(request), "grace_ms");
-    char *end = "";
-    long long ms = text ? strtoll(text, &end, 10) : -1;
-    if (text && (end == text || *end || ms < 0 || ms > GRACE_MAX_MS))
+    long long ms = text ? strtoll(text, NULL, 10) : -1;
+    if (text && (!*text || text[strspn(text, "0123456789")] || ms > GRACE_MAX_MS))
         return -EINVAL;
     *ret_ms = ms;
     return 0;
