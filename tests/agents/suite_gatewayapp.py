@@ -15,15 +15,7 @@ from tornado.testing import AsyncTestCase, ExpectLog
 RESOURCES = str(pathlib.Path(__file__).parent / "resources")
 
 # Of our parameters those that it has too, by its names.
-PARAMETERS = {
-    "eg_max_kernels": "--max-kernels",
-    "eg_allow_origin": "--allow-origin",
-    "eg_allow_credentials": "--allow-credentials",
-    "eg_allow_headers": "--allow-headers",
-    "eg_allow_methods": "--allow-methods",
-    "eg_expose_headers": "--expose-headers",
-    "eg_max_age": "--max-age",
-}
+PARAMETERS = {"eg_max_kernels": "--max-kernels"}
 
 
 class Settings(dict):
