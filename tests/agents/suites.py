@@ -1,7 +1,7 @@
 """suites - other gateways' own tests: what suites.txt says of each, and how they are run here.
 
-A line of suites.txt is `runs FILE::TEST`, or `left FILE::TEST WHY`, where WHY names the line of the
-test that makes it internal, or that asks for what this gateway does otherwise.
+A line of suites.txt is `runs FILE::TEST`, or `left FILE::TEST line N, `WORDS`: WHY`. These words of
+line N make the test internal to their server, or ask for what this gateway does otherwise.
 """
 
 import ast

@@ -1,6 +1,8 @@
 """jupyter_server's own tests of kernels and sessions, and Enterprise Gateway's of its handlers and
 of a local kernel, against a running Cellblock. suites.txt says which, and why not the others."""
 
+import re
+
 import pytest
 import suites
 
@@ -26,6 +28,14 @@ def ends(folder, serve):
 def test_every_test_is_listed(folder):
     found = [test for path in suites.FILES for test in suites.found_in(folder, path)]
     assert sorted(found) == sorted(LISTED)
+
+
+def test_every_reason_is_there(folder):
+    """The words that are in the way stand in the line that is named."""
+    for test, why in LISTED.items():
+        number, words = re.match(r"line (\d+), `(.+)`: ", why).groups() if why else (1, "")
+        lines = (folder / test.partition("::")[0]).read_text().splitlines()
+        assert words in lines[int(number) - 1], test
 
 
 @pytest.mark.timeout(suites.LIMIT_S)
