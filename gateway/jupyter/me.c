@@ -1,5 +1,8 @@
-/* me - /api/me: who asks, and what they may do. Whoever has the token is the owner and may
- * everything; the question for permissions is answered in jupyter_server's form. */
+/* me - /api/me: who asks, and what they may do. Whoever is let in is the owner and may everything,
+ * whatever name the connection tells; the question for permissions is answered in jupyter_server's
+ * form. */
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "jupyter/exchange.h"
 #include "jupyter/handlers.h"
@@ -39,15 +42,28 @@ static json_t *read_question(struct http_request *request) {
     return NULL;
 }
 
+/* The name that the connection itself tells (owned); "owner" for who shows the token. */
+static char *name_user(const struct http_peer *peer) {
+    if (peer->subject)
+        return mem_strdup(peer->subject);
+    return peer->has_user ? mem_format("user %u", peer->user) : mem_strdup("owner");
+}
+
+static json_t *identity_of(const struct http_peer *peer) {
+    cleanup_mem char *name = name_user(peer);
+    bool is_owner = strcmp(name, "owner") == 0;
+    const char *shown = is_owner ? "Owner" : name;
+    return json_pack("{s:s, s:s, s:s, s:s, s:n, s:n}", "username", name, "name", shown,
+                     "display_name", shown, "initials", "O", "avatar_url", "color");
+}
+
 void me_get(struct exchange *exchange) {
     json_t *permissions = read_question(exchange->request);
     if (!permissions)
         return;
     /* Which of the members below a client may change (JupyterLab 4.4): none. */
     json_object_set_new(permissions, "updatable_fields", json_array());
-    json_t *identity =
-        json_pack("{s:s, s:s, s:s, s:s, s:n, s:n}", "username", "owner", "name", "Owner",
-                  "display_name", "Owner", "initials", "O", "avatar_url", "color");
+    json_t *identity = identity_of(http_request_peer(exchange->request));
     reply_json(exchange->request, 200,
                json_pack("{s:o, s:o}", "identity", identity, "permissions", permissions), NULL);
 }

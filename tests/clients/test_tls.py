@@ -42,12 +42,12 @@ def shake_hands(server, made):
 
 
 def get(server, made, path="/api/kernels"):
-    """The status of a request without a token."""
+    """The status of a request without a token, and its body."""
     with shake_hands(server, made) as link:
         request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         link.sendall(request.encode())
         answer = link.recv(65536)
-    return int(answer.split()[1])
+    return int(answer.split()[1]), answer.partition(b"\r\n\r\n")[2]
 
 
 def curl(server, *words, scheme="https"):
@@ -275,8 +275,9 @@ def test_a_new_handshake_within_the_connection(secure, letter, said):
 
 
 def test_client_certificates(secure, authority, tmp_path):
-    assert get(secure, context(secure)) == 401
-    assert get(secure, context(secure, authority.folder / "ada.pem")) == 200
+    assert get(secure, context(secure))[0] == 401
+    status, body = get(secure, context(secure, authority.folder / "ada.pem"), "/api/me")
+    assert (status, json.loads(body)["identity"]["username"]) == (200, "CN=ada,O=Lovelace")
     stranger, _ = certificates.Authority(tmp_path, "nobody").sign(
         "ada", "/O=Lovelace/CN=ada"
     )
@@ -293,7 +294,7 @@ def test_a_client_certificate_that_must_be(start_serve, authority):
     with pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"):
         get(server, context(server))
     await_log(server, "TLS handshake failed", "peer did not return a certificate")
-    assert get(server, context(server, folder / "ada.pem")) == 200
+    assert get(server, context(server, folder / "ada.pem"))[0] == 200
 
 
 # -- those who do not speak TLS, or stop in the middle --------------------------------------------
@@ -334,7 +335,7 @@ def test_handshakes_that_do_not_end(start_serve, authority):
     options += ["--tls-handshakes=3", "--tls-handshake-ms=2s"]
     server = start_serve(*options, trust=authority.ca)
     half = [begin_handshake(server) for _ in range(3)]
-    assert get(server, context(server)) == 401
+    assert get(server, context(server))[0] == 401
     read_to_end(half[0])  # the oldest made room
     await_log(server, "TLS handshake failed", "more than tls_handshakes")
     for link in half[1:]:

@@ -29,7 +29,7 @@ def place(tmp_path_factory):
     return folder / "gateway.sock"
 
 
-def curl(path, *words, user=0):
+def curl(path, *words, user=0, at="kernels"):
     """What `user` is told under this path of the API: the JSON, or curl's status."""
     command = [
         "curl",
@@ -41,7 +41,7 @@ def curl(path, *words, user=0):
         *words,
     ]
     done = subprocess.run(
-        [*map(str, command), "http://localhost/api/kernels"],
+        [*map(str, command), f"http://localhost/api/{at}"],
         capture_output=True,
         text=True,
         user=user,
@@ -63,6 +63,7 @@ def test_who_is_there(start_serve, place):
     server = start_serve(*options)
     token = ("-H", f"Authorization: token {server.token}")
     assert curl(place, user=FRIEND) == curl(place, user=0) == []
+    assert curl(place, user=FRIEND, at="me")["identity"]["username"] == f"user {FRIEND}"
     assert curl(place, user=STRANGER)["code"] == "unauthorized"
     assert curl(place, *token, user=STRANGER) == []
     assert Rest(server, headers={}).get("/api/kernels").status_code == 401, (
