@@ -286,6 +286,19 @@ static void ends_what_has_no_other_side(void **state) {
     close(far);
 }
 
+/* A kernel that holds on to connections of clients who have left takes no places by that. */
+static void keeps_no_place_for_who_is_gone(void **state) {
+    (void)state;
+    int near, far[2 * BRIDGE_PAIRS];
+    for (int i = 0; i < 2 * BRIDGE_PAIRS; i++) {
+        connect_through(0, &near, &far[i]);
+        close(near);
+        expect_end(far[i]);
+    }
+    for (int i = 0; i < 2 * BRIDGE_PAIRS; i++)
+        close(far[i]);
+}
+
 /* What one side does not take is not read of the other: it waits there. patience: so many times 10
  * ms without a byte are the end. */
 static size_t fill_up(int fd, int patience) {
@@ -384,6 +397,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(passes_everything_both_ways, set_up, tear_down),
         cmocka_unit_test_setup_teardown(passes_each_half_of_an_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ends_what_has_no_other_side, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keeps_no_place_for_who_is_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(holds_back_who_is_not_heard, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bounds_what_a_session_can_make_it_hold, set_up, tear_down),
     };
