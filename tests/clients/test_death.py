@@ -148,7 +148,7 @@ def test_cells_sent_while_it_is_started_again(serve, rest, own_kernel_id):
 
 def test_restarts_have_a_limit(start_serve, kernels):
     """What comes after the last one ends at once, with the reason; a restart forgives."""
-    server = start_serve("--restart-limit", "2", kernels=kernels)
+    server = start_serve("--restart-limit=2", "--stable-start-ms=1h", kernels=kernels)
     rest = Rest(server)
     kernel_id = rest.start_kernel()
     with Channels(server, kernel_id) as channels:

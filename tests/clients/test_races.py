@@ -15,7 +15,8 @@ FINE = {"restart": {200, 409}, "interrupt": {204, 409}}
 
 @pytest.fixture(scope="module")
 def serve():
-    with cellblock.Serve() as server:
+    """However slow the machine is, deaths follow each other in a row."""
+    with cellblock.Serve("--stable-start-ms=1h") as server:
         yield server
 
 
