@@ -163,7 +163,8 @@ def count_calls(pids, seconds):
     for entry in lines:
         entry = entry.partition("] ")[2] if entry.startswith("[pid") else entry
         name = entry.removeprefix("strace: ").partition("(")[0]
-        # What a thread was in when it was found, and is in when it is left, is no call of that time.
+        # What a thread was in when it was found, or is in when it is left, is no call of that
+        # time.
         if "(" in entry and name.isidentifier() and "<unfinished" not in entry:
             counts[name] = counts.get(name, 0) + 1
     return counts
@@ -184,8 +185,8 @@ async def measure(server, options):
     each = [(b - a) / options.kernels for a, b in zip(before, after, strict=True)]
     await asyncio.sleep(options.settle)
     own, whole = (count(server.gateway_pid) for count in (own_bytes, resident_bytes))
-    print(f"gateway: {whole / 1e6:.1f} MB, {own / 1e6:.1f} of its own, {each[0]:.2f} descriptors a session; "
-          f"warden: {resident_bytes(server.pid) / 1e6:.1f} MB, {each[1]:.2f}")  # fmt: skip
+    print(f"gateway: {whole / 1e6:.1f} MB, {own / 1e6:.1f} of its own, {each[0]:.2f} descriptors a "
+          f"session; warden: {resident_bytes(server.pid) / 1e6:.1f} MB, {each[1]:.2f}")  # fmt: skip
     if each[0] > GATEWAY_EACH or each[1] > WARDEN_EACH:
         problems.append("a session takes too many descriptors")
     if options.memory and own > GATEWAY_BYTES:

@@ -1,5 +1,5 @@
-"""starts - kernels started, used and ended over and over, and WebSockets that are refused: nothing of
-the host's may grow.
+"""starts - kernels started, used and ended over and over, and WebSockets that are refused: nothing
+of the host's may grow.
 
 Each round is a session from POST to DELETE with one cell in between. What is counted after the
 first rounds is compared with what there is at the end: descriptors, memory of the warden and of the
