@@ -67,10 +67,10 @@ def test_the_jail(open_cells):
 
 
 def test_death(open_cells):
+    """What a kernel prints right before SIGKILL may never leave it, so nothing is said of that."""
     notebook = open_cells(*DEATH)
     notebook.run(0)
     notebook.await_output(0, "SIGKILL")
-    assert "so far, so good" in notebook.text(0)
     notebook.accept_death()
     notebook.run(1)
     notebook.await_output(1, "a new kernel")
