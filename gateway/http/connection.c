@@ -286,7 +286,7 @@ static void on_writable(evutil_socket_t fd, short what, void *argument) {
     ssize_t sent = outbox_flush(&connection->outbox);
     if (sent < 0)
         connection->broken = true;
-    else if (sent > 0)
+    else if (sent > 0 || outbox_size(&connection->outbox) == 0) /* receiving flushes TLS too */
         watch_progress(connection);
     if (!connection->broken)
         tell_drained(connection);
