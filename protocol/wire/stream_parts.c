@@ -25,10 +25,10 @@ static size_t escape_size(struct slice text) {
 }
 
 /* The end of the last character that begins before end and ends there or earlier; what is not UTF-8
- * is cut anywhere. */
-static size_t back_to_character(struct slice text, size_t end) {
+ * is cut anywhere, but not before begin, where an escape may end. */
+static size_t back_to_character(struct slice text, size_t begin, size_t end) {
     size_t at = end;
-    for (int i = 0; i < 3 && at > 0 && (text.data[at] & 0xc0) == 0x80; i++)
+    for (int i = 0; i < 3 && at > begin && (text.data[at] & 0xc0) == 0x80; i++)
         at--;
     return at > 0 && (text.data[at] & 0xc0) != 0x80 ? at : end;
 }
@@ -39,7 +39,7 @@ static size_t find_cut(struct slice text) {
     for (;;) {
         const uint8_t *escape = memchr(text.data + at, '\\', STREAM_PART_MAX - at);
         if (!escape)
-            return back_to_character(text, STREAM_PART_MAX);
+            return back_to_character(text, at, STREAM_PART_MAX);
         at = (size_t)(escape - text.data);
         size_t size = escape_size(slice_from(text, at));
         if (at + size > STREAM_PART_MAX)

@@ -177,12 +177,28 @@ static void takes_what_is_not_utf8(void **state) {
     end(&scene);
 }
 
+/* Bytes that go on with nothing, behind an escape that ends near the border, never cut it. */
+static void keeps_escapes_whole_beside_what_is_not_utf8(void **state) {
+    (void)state;
+    for (size_t before = 0; before < 10; before++) {
+        struct scene scene;
+        begin(&scene, before, "\\u001b\x80\x80\\n\x80", STREAM_PART_MAX * 2);
+        struct stream_parts parts;
+        assert_true(stream_parts_begin(&parts, &scene.msg, &scene.header));
+        while (stream_parts_next(&parts))
+            look_at(&scene, &parts);
+        stream_parts_finish(&parts);
+        end(&scene);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(keeps_pairs_whole),
         cmocka_unit_test(leaves_the_rest_alone),
         cmocka_unit_test(takes_what_is_not_utf8),
+        cmocka_unit_test(keeps_escapes_whole_beside_what_is_not_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
