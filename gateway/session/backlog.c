@@ -98,9 +98,11 @@ void backlog_acknowledge(struct backlog *backlog, uint64_t acknowledged) {
     }
 }
 
-void backlog_note_death(struct backlog *backlog) {
-    if (!list_is_empty(&backlog->sent))
-        entry_of(backlog->sent.next)->deaths++;
+/* What is sent of a frame that is large enough to matter is no smaller than what is kept of it. */
+void backlog_note_death(struct backlog *backlog, uint64_t acknowledged) {
+    struct kept *kept = list_is_empty(&backlog->sent) ? NULL : entry_of(backlog->sent.next);
+    if (kept && acknowledged + kept->frame.payload->size > kept->position)
+        kept->deaths++;
 }
 
 void backlog_rewind(struct backlog *backlog) {

@@ -74,8 +74,9 @@ void backlog_lose_next(struct backlog *backlog);
 
 /* The peer's TCP has acknowledged so much of the stream: forgets what it has whole. */
 void backlog_acknowledge(struct backlog *backlog, uint64_t acknowledged);
-/* The connection ended by itself, in the middle of the oldest message that has not arrived. */
-void backlog_note_death(struct backlog *backlog);
+/* The connection ended by itself: perhaps since the oldest message that has not arrived was too
+ * much for the client, which must have had the beginning of it then. */
+void backlog_note_death(struct backlog *backlog, uint64_t acknowledged);
 /* The socket is gone: what it has not acknowledged is unsent again. */
 void backlog_rewind(struct backlog *backlog);
 /* Loses from the middle of what is unsent until that takes at most so many bytes (or is a gap and

@@ -173,11 +173,13 @@ static bool send_kept(struct seat *seat, struct kept *kept) {
     outgoing_begin(&outgoing, &kept->frame);
     struct frame frame = outgoing_frame(&outgoing, seat->client->encoding);
     uint64_t position = 0;
-    if (!frame.payload)
+    bool binary; /* what is kept may be there, and what is sent of it not: as text */
+    bool is_known = frame.payload && outgoing_encode(&outgoing, seat->client->encoding, &binary);
+    if (!is_known)
         backlog_lose_next(&seat->backlog);
     else
         position = seat->client->on_message(seat->client, &outgoing);
-    if (frame.payload && position != UINT64_MAX)
+    if (is_known && position != UINT64_MAX)
         backlog_note_sent(&seat->backlog, kept, &frame, position);
     outgoing_finish(&outgoing);
     return position != UINT64_MAX;
@@ -270,7 +272,7 @@ void kernel_on_absences(void *context) {
 void seat_leave(struct kernel *kernel, struct seat *seat, bool is_sudden) {
     look(seat);
     if (is_sudden)
-        backlog_note_death(&seat->backlog);
+        backlog_note_death(&seat->backlog, seat->client->acknowledged(seat->client));
     seat->client = NULL;
     seat->gone_ms = loop_now_ms(kernel->context->loop);
     backlog_rewind(&seat->backlog);

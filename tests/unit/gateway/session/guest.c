@@ -72,20 +72,30 @@ static void on_end(struct kernel_client *client, enum reason reason) {
     guest->kernel = NULL;
 }
 
-void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id) {
-    guest_attach_with(guest, kernel, session_id, 0);
-}
-
-void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *session_id,
-                       size_t bytes) {
+static void attach(struct guest *guest, struct kernel *kernel, const char *session_id, size_t bytes,
+                   enum encoding encoding) {
     *guest = (struct guest){.kernel = kernel, .queued = bytes};
     snprintf(guest->session_id, sizeof guest->session_id, "%s", session_id);
     guest->client = (struct kernel_client){.session_id = guest->session_id,
+                                           .encoding = encoding,
                                            .on_message = on_message,
                                            .acknowledged = acknowledged,
                                            .queued = queued,
                                            .on_end = on_end};
     kernel_attach(kernel, &guest->client);
+}
+
+void guest_attach(struct guest *guest, struct kernel *kernel, const char *session_id) {
+    attach(guest, kernel, session_id, 0, ENCODING_LEGACY);
+}
+
+void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *session_id,
+                       size_t bytes) {
+    attach(guest, kernel, session_id, bytes, ENCODING_LEGACY);
+}
+
+void guest_attach_for_text(struct guest *guest, struct kernel *kernel, const char *session_id) {
+    attach(guest, kernel, session_id, 0, ENCODING_TEXT);
 }
 
 void guest_leave(struct guest *guest) {

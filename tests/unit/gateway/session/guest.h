@@ -26,6 +26,8 @@ void guest_attach(struct guest *guest, struct kernel *kernel, const char *sessio
 /* The same with so many bytes in its queue. */
 void guest_attach_with(struct guest *guest, struct kernel *kernel, const char *session_id,
                        size_t queued);
+/* The same, a client of text alone. */
+void guest_attach_for_text(struct guest *guest, struct kernel *kernel, const char *session_id);
 /* Its connection is lost. */
 void guest_leave(struct guest *guest);
 /* Leaves for good, where it has not been sent away, and forgets. */

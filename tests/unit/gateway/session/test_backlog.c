@@ -114,6 +114,28 @@ static void forgets_what_was_acknowledged_whole(void **state) {
     end(&scene);
 }
 
+/* Streams that end in message 0, after so many of its bytes: whether that was its death. */
+static void counts_deaths_in_the_middle_alone(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    const uint64_t before = 200, head = 10; /* of the stream; of a frame */
+    add_unsent(&scene, 0, "p", 1000, false);
+    const uint64_t size = backlog_next(&scene.backlog)->frame.payload->size;
+    const struct {
+        uint64_t acknowledged;
+        unsigned deaths;
+    } rows[] = {{0, 0}, {before, 0}, {before + head + 1, 1}, {before - 1, 1}, {before + size, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(send_next(&scene, before + head + size), 0);
+        backlog_acknowledge(&scene.backlog, rows[i].acknowledged);
+        backlog_note_death(&scene.backlog, rows[i].acknowledged);
+        backlog_rewind(&scene.backlog);
+        assert_int_equal(backlog_next(&scene.backlog)->deaths, rows[i].deaths);
+    }
+    end(&scene);
+}
+
 /* Beside a model that is only numbers: streams that end anywhere, over and over. */
 static void follows_a_model(void **state) {
     (void)state;
@@ -324,6 +346,7 @@ static void shares_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forgets_what_was_acknowledged_whole),
+        cmocka_unit_test(counts_deaths_in_the_middle_alone),
         cmocka_unit_test(follows_a_model),
         cmocka_unit_test(loses_from_the_middle),
         cmocka_unit_test(keeps_the_ends),

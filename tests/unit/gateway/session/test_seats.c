@@ -3,6 +3,8 @@
 #include "played.h"
 
 #include "base/cleanup.h"
+#include "wire/multipart.h"
+#include "wire/sign.h"
 
 struct scene {
     struct rig rig;
@@ -417,6 +419,43 @@ static void repeats_what_is_small(void **state) {
     end(&scene);
 }
 
+/* Says what its older encoding's own reader refuses: a content that is no object, with a buffer. */
+static void show_nonsense(struct scene *scene, struct asked *cell) {
+    struct msg msg = {.header = SLICE_LITERAL("{\"msg_id\":\"n\",\"msg_type\":\"nonsense\"}"),
+                      .parent_header = slice_from_text(cell->header),
+                      .metadata = SLICE_LITERAL("{}"),
+                      .content = SLICE_LITERAL("[]")};
+    char signature[SIGN_HEX_SIZE];
+    size_t size = signer_sign(scene->played->signer, &msg, signature);
+    const struct slice parts[] = {
+        SLICE_LITERAL(MULTIPART_DELIMITER),
+        slice_make(signature, size),
+        msg.header,
+        msg.parent_header,
+        msg.metadata,
+        msg.content,
+        SLICE_LITERAL("b"),
+    };
+    played_say_raw(scene->played, parts, sizeof parts / sizeof *parts);
+    UNTIL(&scene->rig, guest_count(&scene->other, "iopub nonsense a"));
+}
+
+static void tells_that_it_cannot_say_it_in_text(void **state) {
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    struct asked *cell = ask(&scene, &scene.lost, "a");
+    scene.lost.unheard = 1;
+    show_nonsense(&scene, cell);
+    guest_leave(&scene.lost);
+    guest_finish(&scene.lost);
+    guest_attach_for_text(&scene.lost, scene.kernel, "lost");
+    assert_non_null(strstr(guest_log(&scene.lost), "[1 messages ("));
+    print(&scene, cell, 1);
+    assert_int_equal(guest_count(&scene.lost, "iopub stream:1 a"), 1);
+    end(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sends_what_was_not_acknowledged_and_what_follows),
@@ -433,6 +472,7 @@ int main(void) {
         cmocka_unit_test(stays_flat_under_clients_that_come_and_go),
         cmocka_unit_test(replaces_what_a_client_died_on_twice),
         cmocka_unit_test(repeats_what_is_small),
+        cmocka_unit_test(tells_that_it_cannot_say_it_in_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
