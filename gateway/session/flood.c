@@ -50,6 +50,8 @@ static void judge(void *context, struct kernel *kernel) {
     bool may_be_ended = kernel->life >= LIFE_LINKING && kernel->life <= LIFE_READY;
     bool presses = may_be_ended && link_has_unread(kernel->link_to_kernel);
     kernel->pressed_looks = presses ? kernel->pressed_looks + 1 : kernel->pressed_looks / 2;
+    if (!may_be_ended)
+        kernel->pressed_looks = 0; /* it begins or ends: what ends it has its own reason */
     if (!flood->worst || kernel->pressed_looks > flood->worst->pressed_looks)
         flood->worst = kernel;
 }

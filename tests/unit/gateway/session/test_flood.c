@@ -9,6 +9,7 @@
 
 #include "guest.h"
 #include "played.h"
+#include "session/kernel_parts.h"
 
 enum { MIB = 1024 * 1024, PART = 256 * 1024, FRAME_HEAD = 9 };
 
@@ -130,9 +131,36 @@ static void ends_who_floods(void **state) {
     rig_end(&rig);
 }
 
+/* One that flooded, and is being ended for another reason, ends for that one. */
+static void spares_who_is_ended_already(void **state) {
+    (void)state;
+    struct rig rig;
+    struct waiter waiter;
+    rig_begin(&rig);
+    struct kernel *kernel = rig_start_ready(&rig);
+    rig.held_kind = RPC_TREE_KILL;
+    kernel_restart(kernel, waiter_init(&waiter));
+    UNTIL(&rig, rig.is_held);
+    rig.params.gateway_memory_bytes = 1;
+    char *held = mem_alloc(16 * MIB);
+    memset(held, 1, 16 * MIB);
+    const unsigned many = 1u << 20; /* halved by every look */
+    kernel->pressed_looks = many;
+    kernels_note_traffic(rig.kernels);
+    UNTIL(&rig, kernel->pressed_looks < many);
+    rig.params.gateway_memory_bytes = (uint64_t)1 << 40;
+    mem_free(held);
+    rig_answer_held(&rig);
+    UNTIL(&rig, waiter.told);
+    assert_int_equal(waiter.code, 0);
+    assert_null(kernel_reason(kernel));
+    rig_end(&rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_who_floods),
+        cmocka_unit_test(spares_who_is_ended_already),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
