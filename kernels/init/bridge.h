@@ -10,8 +10,8 @@
 enum {
     BRIDGE_PORTS = 5,
     /* Connections at once; more wait until one ends. A gateway has four, and one more for a moment.
-     */
-    BRIDGE_PAIRS = 32,
+     * No more than fit into INIT_OPEN_FILES_LEAST. */
+    BRIDGE_PAIRS = 24,
     BRIDGE_POLLED = BRIDGE_PORTS + 2 * BRIDGE_PAIRS,
 };
 

@@ -13,6 +13,10 @@
 
 enum { INIT_FD_LINK = 3, INIT_OUTPUT_MAX = 4096 };
 
+/* RLIMIT_NOFILE of pid 1 is its session's, which is no less than this (the minimum of open_files in
+ * gateway/config/params.def); poll(2) refuses to look at more, used or not. */
+enum { INIT_OPEN_FILES_LEAST = 64 };
+
 enum init_report_kind {
     INIT_STARTED = 1, /* the program runs */
     INIT_EXITED,      /* value: its exit status; output follows. The last report */

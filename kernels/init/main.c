@@ -6,6 +6,7 @@
  * from inside (the kernel spares pid 1 of a namespace from signals it has no handler for), its
  * limits and memory cannot be touched (the filter, PR_SET_DUMPABLE), and it believes nothing it is
  * told but by the warden. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,6 +35,7 @@ enum { ENDED = 0, WARDEN_GONE = 1, BROKEN = 2 };
 enum { LAST_READS = 1024 * 1024 / INIT_OUTPUT_MAX };
 
 enum { OWN_POLLED = 3 };
+static_assert(OWN_POLLED + BRIDGE_POLLED <= INIT_OPEN_FILES_LEAST, "poll would always fail");
 
 static struct output output = {.fd = -1};
 static pid_t program;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@ static void become_init(char *const argv[], int link) {
     dup2(null, 2);
     dup2(link, INIT_FD_LINK);
     close_range(INIT_FD_LINK + 1, ~0U, 0);
+    const struct rlimit least = {INIT_OPEN_FILES_LEAST, INIT_OPEN_FILES_LEAST};
+    setrlimit(RLIMIT_NOFILE, &least);
     execve(TEST_PROGRAMS "/cellblock-init", argv, environment);
     _exit(4);
 }

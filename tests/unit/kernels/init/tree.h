@@ -1,5 +1,5 @@
-/* tree - the real pid 1 in a pid namespace of its own, as the warden makes it; the test plays the
- * warden. */
+/* tree - the real pid 1 in a pid namespace of its own, as the warden makes it, with the fewest open
+ * files that a session can have; the test plays the warden. */
 #pragma once
 
 #include <stddef.h>

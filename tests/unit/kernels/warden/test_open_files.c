@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/table.h"
+#include "init/init.h"
 #include "warden/open_files.h"
 
 static const struct {
@@ -44,10 +46,17 @@ static void refuses_where_nothing_fits(void **state) {
     assert_non_null(strstr(err.text, "the limit of open files is 255"));
 }
 
+/* A session has what pid 1 of its trees needs. */
+static void leaves_pid_1_enough(void **state) {
+    (void)state;
+    assert_true(param_find("open_files")->minimum >= INIT_OPEN_FILES_LEAST);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_what_there_is),
         cmocka_unit_test(refuses_where_nothing_fits),
+        cmocka_unit_test(leaves_pid_1_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
