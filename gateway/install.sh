@@ -129,7 +129,8 @@ make_python() {
     stamp=$(python_stamp "$requirements")
     [[ $(cat -- "$prefix/.stamp" 2>/dev/null) != "$stamp" ]] || return 0
     rm -rf -- "$prefix"
-    "$debian_python" -m venv "$prefix" >&2
+    # -I: nothing of the folder that this is called in, which somebody else may write to.
+    "$debian_python" -I -m venv "$prefix" >&2
     "$prefix/bin/pip" -q --no-input --disable-pip-version-check install -r "$requirements" \
         </dev/null >&2
     echo "$stamp" >"$prefix/.stamp"
