@@ -1,5 +1,6 @@
 #include "jupyter/cors.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/slice.h"
@@ -58,8 +59,45 @@ static bool is_own(struct slice origin, struct slice host) {
            slice_equal_nocase(slice_from(rest, 3), host);
 }
 
+/* host without its port: an address, or a name that is this machine's to every browser. */
+static bool is_sure(struct slice host) {
+    char name[INET_ADDRSTRLEN];
+    struct in_addr address;
+    const uint8_t *colon = memchr(host.data, ':', host.size);
+    size_t size = colon ? (size_t)(colon - host.data) : host.size;
+    if (slice_starts_with(host, SLICE_LITERAL("[")) ||
+        slice_equal_nocase(slice_make(host.data, size), SLICE_LITERAL("localhost")))
+        return true;
+    if (size >= sizeof name)
+        return false;
+    memcpy(name, host.data, size);
+    name[size] = 0;
+    return inet_pton(AF_INET, name, &address) == 1;
+}
+
+static bool is_for_this_machine(const struct params *params) {
+    struct params_address address;
+    for (size_t i = 0; i < params->listen.count; i++) {
+        if (params_address_read(params->listen.items[i], &address, NULL) < 0)
+            return false;
+        sa_family_t family = address.any.sa_family;
+        if ((family == AF_INET && ntohl(address.ipv4.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET) ||
+            (family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&address.ipv6.sin6_addr)))
+            return false;
+    }
+    return true;
+}
+
+/* A page whose owner lets its name point at this machine once it is read (DNS rebinding) is of the
+ * gateway's own origin. Where a token is asked for, it lacks that; where other machines call, they
+ * may have any name for this one. */
+static bool believes(const struct params *params, struct slice host) {
+    return !params->no_token || is_sure(host) || !is_for_this_machine(params);
+}
+
 bool cors_admits(const struct params *params, const struct http_request *request) {
     struct slice origin = http_request_header(request, "Origin");
+    struct slice host = http_request_header(request, "Host");
     return !origin.data || allowed_origin(params, request) ||
-           is_own(origin, http_request_header(request, "Host"));
+           (is_own(origin, host) && believes(params, host));
 }

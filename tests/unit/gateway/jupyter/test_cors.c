@@ -74,6 +74,52 @@ static void admits(void **state) {
     face_end(&face);
 }
 
+/* Without a token, a gateway of this machine alone is nobody's by a name that anybody can have. */
+static void believes_no_name_where_no_token_is_asked(void **state) {
+    (void)state;
+    static char *machine[] = {"127.0.0.1:8888", "[::1]:8888", "unix:/run/gateway"},
+                *net[] = {"127.0.0.1:8888", "0.0.0.0:8888"}, *net6[] = {"[::]:8888"};
+    static const struct {
+        char **listen;
+        size_t count;
+        bool no_token;
+        const char *host;
+        bool is_admitted;
+    } rows[] = {
+        {machine, 3, true, "evil.org:8888", false},
+        {machine, 3, true, "127.0.0.1.evil.org:8888", false},
+        {machine, 3, true, "localhost.evil.org", false},
+        {machine, 3, true, "", false},
+        {machine, 3, true, "LOCALHOST:8888", true},
+        {machine, 3, true, "localhost", true},
+        {machine, 3, true, "127.0.0.1:8888", true},
+        {machine, 3, true, "[::1]:8888", true},
+        {machine, 3, true, "lab.example.org", true}, /* the operator says so */
+        {machine, 3, false, "evil.org:8888", true},
+        {net, 2, true, "gateway:8888", true},
+        {net6, 1, true, "gateway:8888", true},
+    };
+    struct face face;
+    face_begin(&face);
+    allow(&face, origins, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *origin = mem_format("https://%s", rows[i].host);
+        struct http_request request = {.method = "GET",
+                                       .path = "/api/kernels",
+                                       .authorization = "token secret",
+                                       .origin = origin,
+                                       .host = rows[i].host};
+        face.rig.params.listen = (struct params_list){rows[i].listen, rows[i].count};
+        face.rig.params.no_token = rows[i].no_token;
+        ask_whole(&face, &request);
+        assert_int_equal(request.status, rows[i].is_admitted ? 200 : 403);
+        request_finish(&request);
+        mem_free(origin);
+    }
+    face.rig.params.listen = (struct params_list){0};
+    face_end(&face);
+}
+
 /* The errors too: without the header, a page is told nothing but "network error". */
 static void every_answer_has_the_headers(void **state) {
     (void)state;
@@ -163,6 +209,7 @@ static void adds_to_the_refusals_of_others(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(admits),
+        cmocka_unit_test(believes_no_name_where_no_token_is_asked),
         cmocka_unit_test(every_answer_has_the_headers),
         cmocka_unit_test(a_preflight_says_what_is_allowed),
         cmocka_unit_test(a_websocket_is_refused_likewise),
