@@ -199,7 +199,8 @@ static bool admits_any_page(const struct params *params) {
 
 static void set_up_auth(struct gateway *gateway) {
     const struct params *params = &gateway->params;
-    gateway->auth = (struct auth){.token = slice_from_text(params->token),
+    gateway->auth = (struct auth){.base = slice_from_text(params->base_url),
+                                  .token = slice_from_text(params->token),
                                   .is_open = params->no_token,
                                   .any_page = admits_any_page(params),
                                   .users = gateway->users,

@@ -52,6 +52,14 @@ static struct slice collapse(struct slice path) {
     return slice_from(path, at);
 }
 
+/* What follows base; absent where path is not below it. */
+static struct slice strip_base(struct slice path, struct slice base) {
+    struct slice rest = slice_from(path, base.size < path.size ? base.size : path.size);
+    if (!slice_starts_with(path, base) || (rest.size && rest.data[0] != '/'))
+        return (struct slice){0};
+    return rest.size ? collapse(rest) : SLICE_LITERAL("/");
+}
+
 /* Takes "/t/X" off the path; ret_token is X as sent, absent where the path has no such prefix. */
 static struct slice strip_prefix(struct slice path, struct slice *ret_token) {
     struct slice prefix = SLICE_LITERAL("/t/");
@@ -107,7 +115,8 @@ static bool is_known(const struct auth *auth, const struct http_request *request
 struct auth_answer auth_check(const struct auth *auth, const struct http_request *request) {
     assert((auth->is_open || auth->token.size > 0) && "an empty token would let everyone in");
     struct slice token;
-    struct slice path = strip_prefix(collapse(http_request_path(request)), &token);
+    struct slice path = strip_base(collapse(http_request_path(request)), auth->base);
+    path = strip_prefix(path, &token);
     if (auth->is_open || is_known(auth, request))
         return (struct auth_answer){.path = path};
     const enum finding findings[] = {check_prefix(auth, token), check_header(auth, request),

@@ -16,6 +16,7 @@
 struct http_request;
 
 struct auth {
+    struct slice base;  /* what every path begins with, without a slash at its end; may be empty */
     struct slice token; /* must not be empty, unless is_open */
     bool is_open;       /* answer everyone */
     bool any_page;      /* web pages of anybody are answered, if they show the token */
@@ -27,7 +28,8 @@ struct auth {
 struct auth_answer {
     int status;          /* 0: go on. 401: no token was shown. 403: none of those shown is right */
     const char *message; /* a sentence for the client; NULL where status is 0 */
-    struct slice path;   /* the request's path without the token's prefix; begins with one "/" */
+    struct slice path;   /* the request's path without base and the token's prefix; begins with one
+                          * "/"; absent where it is not below base */
 };
 
 /* The path lives as long as the request. */

@@ -31,7 +31,8 @@ struct params_address {
 
 #define PARAMS_UNIX "unix:" /* what the address of a unix socket begins with */
 
-/* Texts and paths are never NULL: "" where nothing was given. Paths are absolute. */
+/* Texts and paths are never NULL: "" where nothing was given. Paths are absolute. base_url is
+ * without its last slash. */
 #define PARAM_MEMBER_TEXT char *
 #define PARAM_MEMBER_SECRET char *
 #define PARAM_MEMBER_PATH char *

@@ -1,5 +1,6 @@
 /* settle - what no row of params.def can say alone: values that exclude each other, and those that
  * stand for others. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,28 @@ static int check_data(const struct params_list *data, struct err *err) {
     return 0;
 }
 
+/* Segments of characters that need no escape in any part of a URL. */
+static bool is_path(const char *text) {
+    if ((text[0] && text[0] != '/') || strstr(text, "//"))
+        return false;
+    for (; *text; text++)
+        if (!isalnum((unsigned char)*text) && !strchr("/-._~", *text))
+            return false;
+    return true;
+}
+
+/* Without the slash at its end, so that it stands before any path. */
+static int settle_base(struct params *params, struct err *err) {
+    size_t size = strlen(params->base_url);
+    if (!is_path(params->base_url))
+        return err_set(err, EINVAL,
+                       "base_url: \"%s\" is no path of letters, digits and -._~ that begins with /",
+                       params->base_url);
+    if (size && params->base_url[size - 1] == '/')
+        params->base_url[size - 1] = '\0';
+    return 0;
+}
+
 static int check_counts(const struct params *params, struct err *err) {
     if (params->listen.count == 0)
         return err_set(err, EINVAL, "listen: there is no address");
@@ -107,5 +130,7 @@ int params_settle(struct params *params, struct err *err) {
         r = check_tls(params, err);
     if (r == 0)
         r = check_counts(params, err);
+    if (r == 0)
+        r = settle_base(params, err);
     return r < 0 ? r : settle_limits(params, err);
 }

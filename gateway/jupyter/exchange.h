@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "config/params.h"
 #include "http/http.h"
 #include "jupyter/jupyter.h"
 
@@ -21,6 +22,11 @@ struct exchange {
     struct http_request *request;
     const char *arguments[ROUTE_ARGUMENTS_MAX]; /* the decoded {…} segments of the path */
 };
+
+/* What stands before every path that is told to a client. */
+static inline const char *base_url_of(const struct exchange *exchange) {
+    return exchange->jupyter->context.params->base_url;
+}
 
 /* Answers with a JSON value, which is taken over. One more header may be NULL. */
 void reply_json(struct http_request *request, int status, json_t *value,

@@ -197,7 +197,8 @@ static void post(struct exchange *exchange, const json_t *body) {
         kernel = start_kernel(exchange, body, &choice);
     if (!kernel)
         return;
-    cleanup_mem char *location = mem_format("/api/kernels/%s", kernel_id(kernel));
+    cleanup_mem char *location =
+        mem_format("%s/api/kernels/%s", base_url_of(exchange), kernel_id(kernel));
     reply_json(exchange->request, 201, kernel_model(kernel),
                &(struct http_header){"Location", location});
 }

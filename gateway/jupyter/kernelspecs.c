@@ -11,13 +11,13 @@ static char *resource_key(const char *file) {
     return mem_copy_text(file, dot ? (size_t)(dot - file) : strlen(file));
 }
 
-static json_t *spec_model(const struct spec *spec) {
+static json_t *spec_model(const struct exchange *exchange, const struct spec *spec) {
     json_t *resources = json_object();
     for (size_t i = 0; i < spec->resource_count; i++) {
         cleanup_mem char *key = resource_key(spec->resources[i].name);
-        json_object_set_new(
-            resources, key,
-            json_sprintf("/kernelspecs/%s/%s", spec->name, spec->resources[i].name));
+        json_object_set_new(resources, key,
+                            json_sprintf("%s/kernelspecs/%s/%s", base_url_of(exchange), spec->name,
+                                         spec->resources[i].name));
     }
     json_t *content = json_copy(spec->content);
     /* Clients index these; a kernelspec may leave them out. */
@@ -36,7 +36,7 @@ void kernelspecs_list(struct exchange *exchange) {
     json_t *models = json_object();
     for (size_t i = 0; i < context->specs->count; i++)
         json_object_set_new(models, context->specs->entries[i]->name,
-                            spec_model(context->specs->entries[i]));
+                            spec_model(exchange, context->specs->entries[i]));
     reply_json(
         exchange->request, 200,
         json_pack("{s:s, s:o}", "default", context->params->default_kernel, "kernelspecs", models),
@@ -54,7 +54,7 @@ static const struct spec *find_spec(struct exchange *exchange) {
 void kernelspecs_get(struct exchange *exchange) {
     const struct spec *spec = find_spec(exchange);
     if (spec)
-        reply_json(exchange->request, 200, spec_model(spec), NULL);
+        reply_json(exchange->request, 200, spec_model(exchange, spec), NULL);
 }
 
 static const char *type_of(const char *name) {

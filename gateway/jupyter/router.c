@@ -146,6 +146,11 @@ void jupyter_on_request(void *context, struct http_request *request) {
         return;
     }
     struct auth_answer answer = auth_check(exchange.jupyter->context.auth, request);
+    if (!answer.path.data) {
+        reply_error(request, 404, "not_found", "everything here is below base_url, %s/",
+                    params->base_url);
+        return;
+    }
     struct slice path = without_trailing_slash(answer.path);
     struct found found = find_route(method, path);
     if (answer.status && !(found.route && found.route->access == OPEN))

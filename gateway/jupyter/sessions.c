@@ -18,7 +18,8 @@ static json_t *session_model(const struct session *session, struct kernel *kerne
 
 static void reply_session(struct exchange *exchange, int status, const struct session *session) {
     struct kernel *kernel = session_table_kernel(exchange->jupyter->sessions, session);
-    cleanup_mem char *location = mem_format("/api/sessions/%s", session->id);
+    cleanup_mem char *location =
+        mem_format("%s/api/sessions/%s", base_url_of(exchange), session->id);
     reply_json(exchange->request, status, session_model(session, kernel),
                status == 201 ? &(struct http_header){"Location", location} : NULL);
 }

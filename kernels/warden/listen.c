@@ -34,7 +34,7 @@ static char *url_of(int fd, const struct params *params) {
     getsockname(fd, &bound.any, &bound.size);
     make_reachable(&bound);
     cleanup_mem char *place = params_address_print(&bound);
-    return mem_format("%s://%s", *params->certfile ? "https" : "http", place);
+    return mem_format("%s://%s%s", *params->certfile ? "https" : "http", place, params->base_url);
 }
 
 static int bind_tcp(struct listener *listener, const struct params_address *address,

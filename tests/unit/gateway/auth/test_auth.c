@@ -134,6 +134,30 @@ static void without_a_token_everyone_is_answered(void **state) {
         assert_row(&auth, i, 0);
 }
 
+static void takes_its_base_off(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *rest; /* NULL: not below it */
+    } paths[] = {
+        {"/some/base/api", "/api"},
+        {"/some/base//api", "/api"},
+        {"//some/base/t/s3cret/api", "/api"},
+        {"/some/base", "/"},
+        {"/some/base/", "/"},
+        {"/some/basement", NULL},
+        {"/some", NULL},
+        {"/api", NULL},
+        {"/t/s3cret/some/base/api", NULL},
+        {"/SOME/BASE/api", NULL},
+    };
+    const struct auth auth = {.base = SLICE_LITERAL("/some/base"), .is_open = true};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct http_request request = {.path = paths[i].path};
+        struct slice rest = auth_check(&auth, &request).path;
+        assert_true(paths[i].rest ? slice_equal_text(rest, paths[i].rest) : !rest.data);
+    }
+}
+
 static void tells_missing_from_wrong(void **state) {
     (void)state;
     const struct auth auth = {.token = SLICE_LITERAL("s3cret")};
@@ -186,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_right_token_is_enough),
         cmocka_unit_test(without_a_token_everyone_is_answered),
+        cmocka_unit_test(takes_its_base_off),
         cmocka_unit_test(tells_missing_from_wrong),
         cmocka_unit_test(some_users_need_none_over_a_unix_socket),
         cmocka_unit_test(a_certificate_is_enough_but_not_for_pages_of_anybody),

@@ -96,6 +96,32 @@ static void settles_the_longest_idle_time(void **state) {
     }
 }
 
+static void a_base_stands_before_any_path(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *settled; /* NULL: refused */
+    } rows[] = {
+        {"/", ""},           {"/lab/x-1.y_z~", "/lab/x-1.y_z~"},
+        {"/lab/", "/lab"},   {"", ""},
+        {"lab", NULL},       {"/a//b", NULL},
+        {"//", NULL},        {"/a b", NULL},
+        {"/a%20", NULL},     {"/a?b", NULL},
+        {"/\xc3\xa9", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct params params;
+        struct err err;
+        const struct input input = {.flags = {"--base-url", rows[i].given}};
+        assert_int_equal(load(&input, &params, &err), rows[i].settled ? 0 : -EINVAL);
+        if (!rows[i].settled) {
+            assert_non_null(strstr(err.text, "base_url: "));
+            continue;
+        }
+        assert_string_equal(params.base_url, rows[i].settled);
+        params_finish(&params);
+    }
+}
+
 static void later_sources_win(void **state) {
     (void)state;
     struct params params;
@@ -395,6 +421,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_its_defaults),
         cmocka_unit_test(settles_the_longest_idle_time),
+        cmocka_unit_test(a_base_stands_before_any_path),
         cmocka_unit_test(later_sources_win),
         cmocka_unit_test(a_maximum_that_is_not_given_is_the_default),
         cmocka_unit_test(reads_data_folders),

@@ -229,6 +229,7 @@ static unsigned count_connections(void *context) {
 void face_begin(struct face *face) {
     rig_begin(&face->rig);
     face->rig.params.default_kernel = "played";
+    face->rig.params.base_url = "";
     face->rig.params.kernel_env_bytes = 1000;
     face->rig.params.kernel_env_value_bytes = 500;
     face->rig.params.session_label_bytes = 100;
