@@ -208,9 +208,14 @@ static bool may_read(const struct connection *connection) {
     return !connection->finished && !connection->has_more && wants_input(connection);
 }
 
+/* What lies in TLS is not looked at any more where all that comes is thrown away. */
+static bool has_unread(const struct connection *connection) {
+    return connection->state != STATE_LINGER && transport_has_unread(&connection->transport);
+}
+
 static void update_reading(struct connection *connection) {
     bool wanted = may_read(connection);
-    if (wanted && transport_has_unread(&connection->transport))
+    if (wanted && has_unread(connection))
         loop_timer_start(connection->kick, 0);
     if (wanted == connection->reading)
         return;
@@ -303,7 +308,7 @@ static void on_time(void *argument) {
 static void on_kick(void *argument) {
     struct connection *connection = argument;
     enter(connection);
-    if (transport_has_unread(&connection->transport) && may_read(connection))
+    if (has_unread(connection) && may_read(connection))
         receive(connection);
     leave(connection);
 }
