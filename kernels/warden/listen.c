@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "config/number.h"
@@ -52,7 +54,9 @@ static int bind_tcp(struct listener *listener, const struct params_address *addr
 
 /* -- unix ------------------------------------------------------------------------------------- */
 
-/* Takes away the file of a socket on which nobody answers any more. */
+/* Takes away the file of a socket that nobody holds any more. A server that comes up holds one on
+ * which it does not listen yet, so the question is of another type: whoever holds a stream socket,
+ * listening or not, makes it fail by its type (EPROTOTYPE), before anybody is troubled. */
 static int remove_stale(const struct params_address *address, struct err *err) {
     const char *path = address->local.sun_path;
     struct stat info;
@@ -60,7 +64,7 @@ static int remove_stale(const struct params_address *address, struct err *err) {
         return errno == ENOENT ? 0 : err_errno(err, errno, "look at %s", path);
     if (!S_ISSOCK(info.st_mode))
         return err_set(err, EEXIST, "%s is there and no socket", path);
-    cleanup_fd int probe = open_socket(address);
+    cleanup_fd int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (probe < 0)
         return err_errno(err, errno, "make a socket");
     if (connect(probe, &address->any, address->size) == 0 || errno != ECONNREFUSED)
@@ -80,25 +84,33 @@ static int find_group(const char *name, gid_t *ret_group, struct err *err) {
     return 0;
 }
 
+/* The file that bind has just made, by a descriptor: what its folder's owner puts in its place
+ * from here on is not touched by root. No other socket of ours has no permission at all. */
+static int note_file(struct listener *listener, const char *path, int *ret_file, struct err *err) {
+    struct stat info;
+    cleanup_fd int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0 || fstat(file, &info) < 0)
+        return err_errno(err, errno, "look at it");
+    if (!S_ISSOCK(info.st_mode) || info.st_mode & 07777 || info.st_uid != geteuid())
+        return err_set(err, EBUSY, "somebody put another file there");
+    listener->path = mem_strdup(path);
+    listener->device = info.st_dev;
+    listener->inode = info.st_ino;
+    *ret_file = take_fd(&file);
+    return 0;
+}
+
 /* Nobody can connect before the file has its group and mode: it is made without any. */
-static int settle_file(struct listener *listener, const struct params *params, struct err *err) {
+static int settle_file(int file, const struct params *params, struct err *err) {
+    cleanup_mem char *through = mem_format("/proc/self/fd/%d", file);
     gid_t group = (gid_t)-1;
     int result = *params->socket_group ? find_group(params->socket_group, &group, err) : 0;
     if (result < 0)
         return result;
-    if (chown(listener->path, (uid_t)-1, group) < 0 ||
-        chmod(listener->path, params->socket_mode) < 0)
-        return err_errno(err, errno, "set the mode of %s", listener->path);
+    if (fchownat(file, "", (uid_t)-1, group, AT_EMPTY_PATH) < 0 ||
+        chmod(through, params->socket_mode) < 0)
+        return err_errno(err, errno, "set its mode");
     return 0;
-}
-
-static void note_file(struct listener *listener, const char *path) {
-    struct stat info;
-    if (lstat(path, &info) < 0)
-        return;
-    listener->path = mem_strdup(path);
-    listener->device = info.st_dev;
-    listener->inode = info.st_ino;
 }
 
 /* As Jupyter writes it: http+unix:// and the path, percent-encoded. */
@@ -123,9 +135,12 @@ static int bind_unix(struct listener *listener, const struct params_address *add
     umask(before);
     if (result < 0)
         return err_errno(err, -result, "bind %s", path);
-    note_file(listener, path);
+    cleanup_fd int file = -1;
+    result = note_file(listener, path, &file, err);
+    if (result == 0)
+        result = settle_file(file, params, err);
     listener->url = url_of_path(path);
-    return settle_file(listener, params, err);
+    return result < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 /* -- all of them ------------------------------------------------------------------------------ */
