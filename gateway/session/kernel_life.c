@@ -42,7 +42,7 @@ static void drop_link(struct kernel *kernel) {
 
 static void launch(struct kernel *kernel) {
     kernel->shell_answered = kernel->iopub_answered = false;
-    kernel->was_ready = kernel->shutdown_asked = false;
+    kernel->was_ready = kernel->shutdown_asked = kernel->was_seen_dead = false;
     mem_free(kernel->busy_with);
     kernel->busy_with = NULL;
     kernel_set_fate(kernel, REASON_NONE, SLICE_LITERAL(""));

@@ -2,6 +2,7 @@
  * kernel goes on is known when another one, which began later, is gone: one look judges all. */
 #include "guest.h"
 #include "played.h"
+#include "session/kernel_parts.h"
 
 enum { IDLE_MS = 5, INTERVAL_MS = 5 };
 
@@ -125,12 +126,32 @@ static void ends_the_dead_with_a_sentence(void **state) {
     rig_end(&rig);
 }
 
+/* One that was restarted since it was seen dead has been dead for no whole interval. */
+static void counts_each_death_from_its_own_look(void **state) {
+    (void)state;
+    struct rig rig;
+    struct waiter waiter;
+    rig_begin(&rig);
+    rig.params.cull_interval_ms = RIG_LIMIT_MS * 10; /* no look but this one */
+    rig.refused_kind = RPC_TREE_START;
+    strcpy(rig.refusal, "no such program");
+    struct kernel *kernel = start(&rig, 0);
+    UNTIL(&rig, is_state(kernel, "dead"));
+    kernel->was_seen_dead = true;
+    kernel_restart(kernel, waiter_init(&waiter));
+    UNTIL(&rig, waiter.told);
+    assert_true(is_state(kernel, "dead"));
+    assert_false(kernel->was_seen_dead);
+    rig_end(&rig);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_what_the_table_says),
         cmocka_unit_test(tells_who_is_there),
         cmocka_unit_test(spares_others),
         cmocka_unit_test(ends_the_dead_with_a_sentence),
+        cmocka_unit_test(counts_each_death_from_its_own_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
