@@ -209,6 +209,15 @@ size_t tls_waiting(const struct tls *tls) {
     return tls->waiting.size - tls->waiting_begin;
 }
 
+/* A peer that makes us speak and never lets all of it leave would make the text grow for ever. */
+static void forget_sent(struct tls *tls) {
+    struct text rest = {0};
+    text_append(&rest, slice_from(text_slice(&tls->waiting), tls->waiting_begin));
+    text_finish(&tls->waiting);
+    tls->waiting = rest;
+    tls->waiting_begin = 0;
+}
+
 int tls_flush(struct tls *tls) {
     if (tls_waiting(tls) == 0)
         return 0;
@@ -220,6 +229,8 @@ int tls_flush(struct tls *tls) {
     if (tls_waiting(tls) == 0) {
         text_finish(&tls->waiting);
         tls->waiting_begin = 0;
+    } else if (tls->waiting_begin >= tls_waiting(tls)) {
+        forget_sent(tls);
     }
     return 0;
 }
