@@ -223,7 +223,7 @@ class Serve:
             parts = urllib.parse.urlsplit(wait_until(read, start_s, "the ready file").split()[0])
         except AssertionError as error:
             raise AssertionError(f"{error}:\n{self.log()}") from None
-        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+        return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
     def _clear(self):
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -57,11 +57,11 @@ def test_without_root_it_says_the_line_to_run(tmp_path):
 # Stands in for /usr/bin/python3, whose venv takes seconds.
 PYTHON = """#!/bin/bash
 if [[ $1 == -VV ]]; then echo "Python 3.0"; exit; fi
-[[ "$1 $2" == "-m venv" ]]
-mkdir -p "$3/bin"
-echo made >>"$3.log"
-printf '#!/bin/bash\nexit 0\n' >"$3/bin/pip"
-chmod +x "$3/bin/pip"
+[[ "$1 $2 $3" == "-I -m venv" ]] || exit 1
+mkdir -p "$4/bin"
+echo made >>"$4.log"
+printf '#!/bin/bash\nexit 0\n' >"$4/bin/pip"
+chmod +x "$4/bin/pip"
 """
 
 
